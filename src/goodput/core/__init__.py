@@ -1,1 +1,1 @@
-"""The ground floor: values and pure functions that every pillar stands on. Imports nothing above."""
+"""The ground floor: values and pure functions that every pillar stands on."""

@@ -4,7 +4,7 @@ GoodputError
 ├── InputError (ValueError)       what the user gave cannot be used
 │   ├── DataError                 a file's content: path, line, value
 │   └── ConfigError               an option or a key: name, value
-├── AccountingError               a number that must never be printed (MFU over 100 %, a sum that is off)
+├── AccountingError               a number that must never be printed (MFU over 100 %)
 └── MissingExtraError (ImportError)  an optional library is not installed: prints the pip line
 
 A message says what was wrong (value printed), where (file:line, job, rank) and what to do.

@@ -1,7 +1,7 @@
 """The typed events of a training job, one JSON object per line on disk (docs/formats/events.md).
 
-`t` is wall time and `m` the monotonic clock, both integer nanoseconds; `m = 0` means that the source
-had no monotonic clock. Durations are `d`, nanoseconds, with -1 for "not known". Formats grow
+`t` is wall time and `m` the monotonic clock, both integer nanoseconds; `m = 0` means that the
+source had no monotonic clock. Durations are `d`, nanoseconds, with -1 for "not known". Formats grow
 additively within a major version: unknown fields and kinds are counted, never fatal.
 """
 
@@ -14,9 +14,7 @@ SCHEMA_MINOR: Final = 0
 SCHEMA: Final = f"goodput.events/{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 
 
-class Event(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="k"
-):
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="k"):
     """What all events share: when they happened."""
 
     t: int
@@ -25,13 +23,13 @@ class Event(
     """Monotonic clock of the same instant, nanoseconds; 0 = the source had none."""
 
 
-class Process(Event, tag="process", gc=True):
+class Process(Event, frozen=True, tag="process", gc=True):
     """First line of every file: who writes it. A file has one writer process, and one only."""
 
     schema: str
     job: str
     role: str = "worker"
-    """`worker` trains; `launcher` starts and watches workers (goodput train record, a scheduler)."""
+    """`worker` trains; `launcher` starts and watches workers (`goodput train record`)."""
     rank: int = 0
     world: int = 1
     attempt: str = ""
@@ -52,14 +50,14 @@ class Process(Event, tag="process", gc=True):
     """Name in the hardware table, e.g. `H100-SXM`, when known."""
 
 
-class Submitted(Event, tag="submitted"):
+class Submitted(Event, frozen=True, tag="submitted"):
     """The job entered a queue (again, after a fault, when it is requeued)."""
 
     chips: int
     """Chips it asks for: the queue costs these."""
 
 
-class Allocated(Event, tag="allocated"):
+class Allocated(Event, frozen=True, tag="allocated"):
     """From now on the job holds this many chips; a new event is a change of size."""
 
     chips: int
@@ -69,14 +67,14 @@ class Allocated(Event, tag="allocated"):
     """Chips that were healthy and reachable (elastic); 0 = the same as `chips`."""
 
 
-class Ended(Event, tag="ended"):
+class Ended(Event, frozen=True, tag="ended"):
     """The job is over and will not be requeued."""
 
     outcome: str = "completed"
     """`completed`, `failed`, `cancelled`."""
 
 
-class AttemptStart(Event, tag="attempt_start", gc=True):
+class AttemptStart(Event, frozen=True, tag="attempt_start", gc=True):
     """A launch of the whole job, or a new generation of an elastic one."""
 
     attempt: str
@@ -85,7 +83,7 @@ class AttemptStart(Event, tag="attempt_start", gc=True):
     """First step this attempt will run, if the launcher knows; else the workers say (`resumed`)."""
 
 
-class AttemptEnd(Event, tag="attempt_end", gc=True):
+class AttemptEnd(Event, frozen=True, tag="attempt_end", gc=True):
     """A launch is over. `t` is when its last process was gone."""
 
     attempt: str = ""
@@ -104,7 +102,7 @@ class AttemptEnd(Event, tag="attempt_end", gc=True):
     """Wall time at which the launcher noticed, when known."""
 
 
-class Noticed(Event, tag="noticed", gc=True):
+class Noticed(Event, frozen=True, tag="noticed", gc=True):
     """Somebody noticed a fault at `t`: a peer's failed collective, a watchdog, the launcher."""
 
     cause: str = ""
@@ -114,7 +112,7 @@ class Noticed(Event, tag="noticed", gc=True):
     fault_t: int = 0
 
 
-class Step(Event, tag="step"):
+class Step(Event, frozen=True, tag="step"):
     """Step `n` begins at `t`; it covers steps n .. n+c-1 and lasts `d`, or until the next one."""
 
     n: int
@@ -127,7 +125,7 @@ class Step(Event, tag="step"):
     """Exposed communication inside the step, ns, when written with the duration."""
 
 
-class StepEnd(Event, tag="step_end"):
+class StepEnd(Event, frozen=True, tag="step_end"):
     """Step `n` is complete at `t` (its result is in the model)."""
 
     n: int
@@ -135,7 +133,7 @@ class StepEnd(Event, tag="step_end"):
     """Exposed communication inside the step, ns; -1 = not measured."""
 
 
-class Begin(Event, tag="begin"):
+class Begin(Event, frozen=True, tag="begin"):
     """A span opened; its `span` record follows unless the process died inside."""
 
     name: str
@@ -144,7 +142,7 @@ class Begin(Event, tag="begin"):
     counts_as: str = ""
 
 
-class Span(Event, tag="span"):
+class Span(Event, frozen=True, tag="span"):
     """A finished span: [t, t + d)."""
 
     name: str
@@ -160,22 +158,22 @@ class Span(Event, tag="span"):
     """The body raised."""
 
 
-class Committed(Event, tag="committed", gc=True):
+class Committed(Event, frozen=True, tag="committed", gc=True):
     """A checkpoint that holds every step up to and including `last_step` is durable."""
 
     last_step: int
     path: str = ""
 
 
-class Resumed(Event, tag="resumed", gc=True):
+class Resumed(Event, frozen=True, tag="resumed", gc=True):
     """State was restored (or initialised): `next_step` is the first step that will run."""
 
     next_step: int
     path: str = ""
 
 
-class Window(Event, tag="window"):
-    """Summary of the steps `first`..`last` of one rank over [t, t + d): the default above rank 0."""
+class Window(Event, frozen=True, tag="window"):
+    """Summary of steps `first`..`last` of one rank over [t, t + d): the default above rank 0."""
 
     first: int
     last: int
@@ -189,7 +187,7 @@ class Window(Event, tag="window"):
     """Longest single step, ns."""
 
 
-class Work(Event, tag="work", gc=True):
+class Work(Event, frozen=True, tag="work", gc=True):
     """What one step costs, for the ideal step time and MFU. The last one before a step holds."""
 
     flops_per_step: float = 0.0
@@ -206,7 +204,7 @@ class Work(Event, tag="work", gc=True):
     """`given`, `counted` (torch FlopCounterMode)."""
 
 
-class Point(Event, tag="point", gc=True):
+class Point(Event, frozen=True, tag="point", gc=True):
     """A named number: loss, tokens per second, anything the user wants on the timeline."""
 
     name: str
@@ -214,7 +212,7 @@ class Point(Event, tag="point", gc=True):
     step: int = -1
 
 
-class ProcessEnd(Event, tag="process_end", gc=True):
+class ProcessEnd(Event, frozen=True, tag="process_end", gc=True):
     """The process said goodbye: it returned, raised, or got a signal that it could handle."""
 
     outcome: str = "completed"
@@ -223,7 +221,7 @@ class ProcessEnd(Event, tag="process_end", gc=True):
     signal: int = 0
 
 
-class Dropped(Event, tag="dropped"):
+class Dropped(Event, frozen=True, tag="dropped"):
     """`count` records were lost since the last such line (disk full, folder gone)."""
 
     count: int

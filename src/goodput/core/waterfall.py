@@ -1,7 +1,7 @@
 """The one sentence of arithmetic: capacity = useful + the sum of the losses, in integers.
 
-Units are `chip_ns` (training, cluster), `requests` or `tokens` (serving). What is here knows nothing
-of where the numbers come from; the ledgers do.
+Units are `chip_ns` (training, cluster), `requests` or `tokens` (serving). What is here knows
+nothing of where the numbers come from; the ledgers do.
 """
 
 from typing import Literal

@@ -1,1 +1,1 @@
-"""Measuring training goodput: recorder and readers produce events, the ledger turns them into numbers."""
+"""Measuring: recorder and readers produce events, the ledger turns them into numbers."""

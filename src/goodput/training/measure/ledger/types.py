@@ -1,7 +1,7 @@
 """What a training ledger says, as values: the schema of `goodput train report --json`.
 
 Amounts are integer chip-nanoseconds, instants are Unix nanoseconds, fractions are 0-1.
-Nothing here computes; read ledger.py for how each number comes about, docs/concepts.md for what it means.
+Nothing here computes; read ledger.py for how a number comes about, docs/concepts.md for meaning.
 """
 
 from typing import Final, Literal
