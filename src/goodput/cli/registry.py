@@ -1,0 +1,26 @@
+"""Every command: its name, where it lives, and the line that `--help` shows.
+
+A name with a space is a command of a group. `--help` reads only this file, so it imports no
+command; a new command is one file and one line here.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Entry(NamedTuple):
+    """Where a command lives and what it is for."""
+
+    target: str
+    """`module:attribute` of a click command."""
+    help: str
+    """One line, at most 60 characters."""
+
+
+GROUPS: Final[dict[str, str]] = {
+    "train": "Training: record a job and account for its time.",
+}
+
+COMMANDS: Final[dict[str, Entry]] = {
+    "completion": Entry("goodput.cli.completion:completion", "Print a shell's completion script."),
+    "doctor": Entry("goodput.cli.doctor:doctor", "Check this machine and installation."),
+}
