@@ -38,7 +38,7 @@ CORE_MODULES: Final = {
 
 EXTRA_ADDS: Final = {
     "ray": "sweeps and simulations over more than one machine",
-    "torch": "instrument() for PyTorch, FLOP counting, `make demo`",
+    "torch": "instrument() for PyTorch, FLOP counting",
 }
 """What each extra of the distribution adds, in the user's words."""
 

@@ -1,5 +1,6 @@
 """The top of the command line: builds the tree from the registry and runs it behind the wall."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -7,7 +8,7 @@ import click
 
 from goodput import __version__
 from goodput.cli.lazy import LazyGroup
-from goodput.cli.registry import COMMANDS, GROUPS
+from goodput.cli.registry import COMMANDS, COMPLETION_VARIABLE, GROUPS
 from goodput.cli.wall import guarded
 
 HELP = """Measure, explain and raise goodput: the part of a machine's time that did
@@ -47,9 +48,16 @@ def main(args: Sequence[str] | None = None) -> None:
         SystemExit: always.
     """
     tree = build()
+    argv = sys.argv[1:] if args is None else list(args)
+    asked = os.environ.get(COMPLETION_VARIABLE)
+    if asked:
+        from click.shell_completion import shell_complete
 
+        sys.exit(shell_complete(tree, {}, "goodput", COMPLETION_VARIABLE, asked))
+
+    # Not `tree.main`: it turns a broken pipe into exit code 1 before the wall can see it.
     def run() -> object:
-        argv = None if args is None else list(args)
-        return tree.main(argv, prog_name="goodput", standalone_mode=False)
+        with tree.make_context("goodput", argv) as context:
+            return tree.invoke(context)
 
     sys.exit(guarded(run))

@@ -3,6 +3,7 @@
 import click
 
 from goodput.cli.options import emit, json_option
+from goodput.cli.registry import COMPLETION_VARIABLE
 
 
 @click.command()
@@ -21,7 +22,7 @@ def completion(ctx: click.Context, shell: str, *, as_json: bool) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None, shell
-    script = kind(ctx.find_root().command, {}, "goodput", "_GOODPUT_COMPLETE").source()
+    script = kind(ctx.find_root().command, {}, "goodput", COMPLETION_VARIABLE).source()
     if as_json:
         import json
 

@@ -16,6 +16,9 @@ class Entry(NamedTuple):
     """One line, at most 60 characters."""
 
 
+COMPLETION_VARIABLE: Final = "_GOODPUT_COMPLETE"
+"""Set by a shell that wants completions (click's protocol)."""
+
 GROUPS: Final[dict[str, str]] = {
     "train": "Training: record a job and account for its time.",
 }

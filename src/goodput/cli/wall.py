@@ -37,23 +37,32 @@ def guarded(run: Callable[[], object]) -> int:
     try:
         code = run()
         sys.stdout.flush()
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code if isinstance(error, click.UsageError) else ExitCode.USAGE
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, EOFError, KeyboardInterrupt):
         _say("interrupted")
         return ExitCode.INTERRUPTED
-    except GoodputError as error:
-        _say(f"error: {error}")
-        return _code_of(error)
     except BrokenPipeError:
         # Python flushes stdout once more at exit: give it a place that takes everything.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.READER_GONE
     except Exception as error:  # noqa: BLE001 - the wall (STYLE 16): one of three broad handlers
-        _report_unexpected(error)
-        return ExitCode.FAILED
+        return _explain(error)
     return code if isinstance(code, int) else ExitCode.OK
+
+
+def _explain(error: Exception) -> int:
+    """Tell the user about an error; return the exit code that belongs to it."""
+    match error:
+        case click.exceptions.Exit():
+            return error.exit_code
+        case click.ClickException():
+            error.show()
+            return ExitCode.USAGE
+        case GoodputError():
+            _say(f"error: {error}")
+            return _code_of(error)
+        case _:
+            _report_unexpected(error)
+            return ExitCode.FAILED
 
 
 def _code_of(error: GoodputError) -> ExitCode:
