@@ -1,0 +1,276 @@
+"""NVIDIA chips. Data sheets that print Tensor Core figures "with sparsity" are halved here.
+
+fp64 is the Tensor Core figure where there is one; fp32 is the vector figure (no chip here has a
+32-bit matrix unit). Rows are ordered by generation.
+"""
+
+from typing import Final
+
+from goodput.core.hardware.chip import Chip, chip, tera
+
+_SPARSE = "; Tensor Core figures are printed with 2:4 sparsity there and halved here"
+_A100 = "NVIDIA A100 Tensor Core GPU data sheet (prints dense and sparse; dense used)"
+_HOPPER = "NVIDIA H100 Tensor Core GPU Architecture white paper, dense peak rates"
+_BLACKWELL = "NVIDIA HGX platform data sheet, per GPU = system / 8" + _SPARSE
+_A100_PEAKS = tera(fp64=19.5, fp32=19.5, tf32=156.0, bf16=312.0, fp16=312.0, int8=624.0)
+_H100_SXM_PEAKS = tera(
+    fp64=66.9, fp32=66.9, tf32=494.7, bf16=989.4, fp16=989.4, fp8=1978.9, int8=1978.9
+)
+_HOPPER_NVL_PEAKS = tera(
+    fp64=60.0, fp32=60.0, tf32=417.5, bf16=835.5, fp16=835.5, fp8=1670.5, int8=1670.5
+)
+_GRACE_BLACKWELL_PEAKS = tera(
+    fp32=80.0, tf32=1250.0, bf16=2500.0, fp16=2500.0, fp8=5000.0, fp6=5000.0
+)
+
+NVIDIA: Final[tuple[Chip, ...]] = (
+    chip(
+        "V100-SXM",
+        family="V100",
+        vendor="NVIDIA",
+        peaks=tera(fp64=7.8, fp32=15.7, fp16=125.0),
+        memory_gib=32,
+        memory_gb_per_s=900,
+        device=r"(nvidia )?(tesla )?v100 sxm[23]( (16|32)gb)?",
+        source="NVIDIA V100 Tensor Core GPU data sheet, January 2020 (dense)",
+        note="also sold with 16 GB; no bf16",
+    ),
+    chip(
+        "V100-PCIe",
+        family="V100",
+        vendor="NVIDIA",
+        peaks=tera(fp64=7.0, fp32=14.0, fp16=112.0),
+        memory_gib=32,
+        memory_gb_per_s=900,
+        device=r"(nvidia )?(tesla )?v100 pcie( (16|32)gb)?",
+        source="NVIDIA V100 Tensor Core GPU data sheet, January 2020 (dense)",
+        note="also sold with 16 GB; no bf16",
+    ),
+    chip(
+        "T4",
+        vendor="NVIDIA",
+        peaks=tera(fp32=8.1, fp16=65.0, int8=130.0),
+        memory_gib=16,
+        memory_gb_per_s=320,
+        device=r"(nvidia )?(tesla )?t4",
+        source="NVIDIA T4 Tensor Core GPU data sheet (dense)",
+        note="bf16 is emulated, far below fp16: no figure",
+    ),
+    chip(
+        "A100-SXM-40GB",
+        family="A100",
+        vendor="NVIDIA",
+        peaks=_A100_PEAKS,
+        memory_gib=40,
+        memory_gb_per_s=1555,
+        device=r"(nvidia )?a100 sxm4? 40gb",
+        source=_A100,
+    ),
+    chip(
+        "A100-SXM-80GB",
+        family="A100",
+        vendor="NVIDIA",
+        peaks=_A100_PEAKS,
+        memory_gib=80,
+        memory_gb_per_s=2039,
+        device=r"(nvidia )?a100 sxm4? 80gb",
+        source=_A100,
+    ),
+    chip(
+        "A100-PCIe-40GB",
+        family="A100",
+        vendor="NVIDIA",
+        peaks=_A100_PEAKS,
+        memory_gib=40,
+        memory_gb_per_s=1555,
+        device=r"(nvidia )?a100 (pcie 40gb|40gb pcie)",
+        source=_A100,
+    ),
+    chip(
+        "A100-PCIe-80GB",
+        family="A100",
+        vendor="NVIDIA",
+        peaks=_A100_PEAKS,
+        memory_gib=80,
+        memory_gb_per_s=1935,
+        device=r"(nvidia )?a100 (pcie 80gb|80gb pcie)",
+        source=_A100,
+    ),
+    chip(
+        "A10",
+        vendor="NVIDIA",
+        peaks=tera(fp32=31.2, tf32=62.5, bf16=125.0, fp16=125.0, int8=250.0),
+        memory_gib=24,
+        memory_gb_per_s=600,
+        device=r"(nvidia )?a10",
+        source="NVIDIA A10 Tensor Core GPU data sheet (prints dense and sparse; dense used)",
+    ),
+    chip(
+        "A10G",
+        vendor="NVIDIA",
+        peaks=tera(fp32=35.0, tf32=35.0, bf16=70.0, fp16=70.0, int8=140.0),
+        memory_gib=24,
+        memory_gb_per_s=600,
+        device=r"(nvidia )?a10g",
+        source="NVIDIA A10G data sheet, as sold in EC2 G5 (prints dense and sparse; dense used)",
+        note="not an A10: about half its matrix rate",
+    ),
+    chip(
+        "L4",
+        vendor="NVIDIA",
+        peaks=tera(fp32=30.3, tf32=60.0, bf16=121.0, fp16=121.0, fp8=242.5, int8=242.5),
+        memory_gib=24,
+        memory_gb_per_s=300,
+        device=r"(nvidia )?l4",
+        source="NVIDIA L4 Tensor Core GPU data sheet" + _SPARSE,
+    ),
+    chip(
+        "L40S",
+        vendor="NVIDIA",
+        peaks=tera(fp32=91.6, tf32=183.0, bf16=362.05, fp16=362.05, fp8=733.0, int8=733.0),
+        memory_gib=48,
+        memory_gb_per_s=864,
+        device=r"(nvidia )?l40s",
+        source="NVIDIA L40S data sheet (prints dense and sparse; dense used)",
+    ),
+    chip(
+        "RTX-4090",
+        vendor="NVIDIA",
+        peaks=tera(fp32=82.6, tf32=82.6, bf16=165.2, fp16=165.2, fp8=330.3, int8=660.6),
+        memory_gib=24,
+        memory_gb_per_s=1008,
+        device=r"(nvidia )?(geforce )?rtx 4090",
+        source="NVIDIA Ada GPU Architecture white paper, appendix A (dense, FP32 accumulate)",
+        note="fp16 and fp8 run twice as fast with FP16 accumulate (not the default of PyTorch)",
+    ),
+    chip(
+        "H100-SXM",
+        family="H100",
+        vendor="NVIDIA",
+        peaks=_H100_SXM_PEAKS,
+        memory_gib=80,
+        memory_gb_per_s=3350,
+        device=r"(nvidia )?h100 (80gb hbm3|sxm5?( 80gb)?( hbm3)?)",
+        source=_HOPPER,
+    ),
+    chip(
+        "H100-PCIe",
+        family="H100",
+        vendor="NVIDIA",
+        peaks=tera(
+            fp64=51.2, fp32=51.2, tf32=378.0, bf16=756.0, fp16=756.0, fp8=1513.0, int8=1513.0
+        ),
+        memory_gib=80,
+        memory_gb_per_s=2000,
+        device=r"(nvidia )?h100 (pcie( 80gb)?|80gb (pcie|hbm2e))",
+        source=_HOPPER,
+        note="three quarters of the SXM module: the usual cause of a wrong MFU on H100",
+    ),
+    chip(
+        "H100-NVL",
+        family="H100",
+        vendor="NVIDIA",
+        peaks=_HOPPER_NVL_PEAKS,
+        memory_gib=94,
+        memory_gb_per_s=3900,
+        device=r"(nvidia )?h100 nvl",
+        source="NVIDIA H100 NVL data sheet, per GPU" + _SPARSE,
+    ),
+    chip(
+        "H200-SXM",
+        family="H200",
+        vendor="NVIDIA",
+        peaks=_H100_SXM_PEAKS,
+        memory_gib=141,
+        memory_gb_per_s=4800,
+        device=r"(nvidia )?h200( sxm5?)?( 141gb)?( hbm3e)?",
+        source="NVIDIA H200 data sheet; the peak rates are those of H100 SXM, dense",
+    ),
+    chip(
+        "H200-NVL",
+        family="H200",
+        vendor="NVIDIA",
+        peaks=_HOPPER_NVL_PEAKS,
+        memory_gib=141,
+        memory_gb_per_s=4800,
+        device=r"(nvidia )?h200 nvl",
+        source="NVIDIA H200 data sheet, NVL column" + _SPARSE,
+    ),
+    chip(
+        "GH200",
+        vendor="NVIDIA",
+        peaks=_H100_SXM_PEAKS,
+        memory_gib=96,
+        memory_gb_per_s=4000,
+        device=r"(nvidia )?gh200 (480gb|120gb|96gb)( hbm3)?",
+        source="NVIDIA GH200 Grace Hopper Superchip data sheet; peak rates of H100 SXM",
+        note="480GB in the device name is the CPU's memory",
+    ),
+    chip(
+        "GH200-144GB",
+        family="GH200",
+        vendor="NVIDIA",
+        peaks=_H100_SXM_PEAKS,
+        memory_gib=144,
+        memory_gb_per_s=4900,
+        device=r"(nvidia )?gh200 144gb?( hbm3e)?",
+        source="NVIDIA GH200 Grace Hopper Superchip data sheet; peak rates of H100 SXM",
+    ),
+    chip(
+        "B200",
+        vendor="NVIDIA",
+        peaks=tera(
+            fp64=37.0,
+            fp32=75.0,
+            tf32=1125.0,
+            bf16=2250.0,
+            fp16=2250.0,
+            fp8=4500.0,
+            int8=4500.0,
+            fp6=4500.0,
+            fp4=9000.0,
+        ),
+        memory_gib=180,
+        memory_gb_per_s=8000,
+        device=r"(nvidia )?b200( sxm6?)?( 180gb)?",
+        source=_BLACKWELL,
+    ),
+    chip(
+        "B300",
+        vendor="NVIDIA",
+        peaks=tera(
+            fp64=1.25,
+            fp32=75.0,
+            tf32=1125.0,
+            bf16=2250.0,
+            fp16=2250.0,
+            fp8=4500.0,
+            fp6=4500.0,
+            fp4=13500.0,
+        ),
+        memory_gib=268,
+        memory_gb_per_s=8000,
+        device=r"(nvidia )?b300( sxm6)?( ac| lc)?",
+        source=_BLACKWELL + "; fp4 is printed dense (108 PFLOP/s for 8)",
+    ),
+    chip(
+        "GB200",
+        vendor="NVIDIA",
+        peaks=_GRACE_BLACKWELL_PEAKS | tera(fp64=40.0, int8=5000.0, fp4=10000.0),
+        memory_gib=186,
+        memory_gb_per_s=8000,
+        device=r"(nvidia )?gb200",
+        source="NVIDIA GB200 NVL72 data sheet, per GPU = rack / 72" + _SPARSE,
+        note="one of the two GPUs of the superchip: about 11 % above B200",
+    ),
+    chip(
+        "GB300",
+        vendor="NVIDIA",
+        peaks=_GRACE_BLACKWELL_PEAKS | tera(fp64=1.3, fp4=15000.0),
+        memory_gib=278,
+        memory_gb_per_s=8000,
+        device=r"(nvidia )?gb300",
+        source="NVIDIA GB300 NVL72 data sheet, per GPU = rack / 72" + _SPARSE,
+        note="one of the two GPUs of the superchip",
+    ),
+)
