@@ -4,7 +4,6 @@ The record's methods are in run.py, the file in event_writer.py, the ways to end
 """
 
 import os
-import secrets
 import threading
 from pathlib import Path
 from typing import Literal
@@ -103,7 +102,7 @@ def open_run(
         role: `worker` or `launcher`.
         chip: name in the hardware table.
     """
-    name = f"events-r{identity.rank}-{identity.host}-{identity.pid}-{secrets.token_hex(4)}.jsonl"
+    name = f"events-r{identity.rank}-{identity.host}-{identity.pid}-{os.urandom(4).hex()}.jsonl"
     run = Run(
         identity,
         path=Path(identity.folder, name),

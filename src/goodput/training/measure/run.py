@@ -4,7 +4,6 @@ The file itself is event_writer.py's business, summaries of steps windows.py's; 
 the Run of a process. Nothing here raises into the caller: what cannot be written is counted.
 """
 
-import functools
 import math
 import threading
 from collections.abc import Callable, Generator
@@ -16,31 +15,25 @@ from time import time_ns as _time_ns
 from types import TracebackType
 from typing import Final, Literal, Self
 
-import msgspec
-
 from goodput.core import events
 from goodput.training.measure.event_writer import EventWriter
 from goodput.training.measure.identity import Identity
+from goodput.training.measure.lines import (
+    BEGIN,
+    SPAN,
+    STEP,
+    STEP_END,
+    extras,
+    line_of,
+    quoted,
+)
 from goodput.training.measure.spans import Span, StepScope
 from goodput.training.measure.windows import StepWindows
 
 Detail = Literal["steps", "windows"]
 
-# Field order as msgspec writes it; readers have a fast path for exactly this line.
-_STEP: Final = b'{"k":"step","n":%d,"t":%d,"m":%d}\n'
-_STEP_END: Final = b'{"k":"step_end","n":%d,"t":%d,"m":%d}\n'
-_BEGIN: Final = b'{"k":"begin","name":%b,"id":%d%b,"t":%d,"m":%d}\n'
-_SPAN: Final = b'{"k":"span","name":%b,"d":%d,"id":%d%b,"t":%d,"m":%d}\n'
 _WINDOWED: Final = frozenset({"data", "communication"})
 """Spans that come with every step: where steps are summarised, so are these."""
-
-_encode = msgspec.json.Encoder().encode
-
-
-@functools.lru_cache(maxsize=256)
-def _quoted(text: str) -> bytes:
-    """A string as JSON."""
-    return _encode(str(text))
 
 
 class Run:
@@ -94,28 +87,12 @@ class Run:
         self._windows = StepWindows() if detail == "windows" else None
 
         def header() -> bytes:
-            return _line(
-                events.Process(
-                    t=wall_ns(),
-                    m=mono_ns(),
-                    schema=events.SCHEMA,
-                    job=identity.job,
-                    role=role,
-                    rank=identity.rank,
-                    world=identity.world,
-                    attempt=identity.attempt,
-                    pid=identity.pid,
-                    host=identity.host,
-                    boot=identity.boot,
-                    started=identity.started,
-                    writer=writer,
-                    detail=detail,
-                    chip=chip,
-                )
+            return process_line(
+                identity, wall_ns(), mono_ns(), role=role, detail=detail, chip=chip, writer=writer
             )
 
         def dropped(lost: int, reason: str) -> bytes:
-            return _line(events.Dropped(t=wall_ns(), m=mono_ns(), count=lost, reason=reason))
+            return line_of(events.Dropped(t=wall_ns(), m=mono_ns(), count=lost, reason=reason))
 
         self._file = EventWriter(path, header=header, dropped=dropped, clock=mono_ns)
 
@@ -149,7 +126,7 @@ class Run:
             if self._windows is not None or shape:
                 self._step(n, shape, at_ns)
             else:
-                self._file.append(_STEP % (n, self._wall(), at_ns), at_ns)
+                self._file.append(STEP % (n, self._wall(), at_ns), at_ns)
         except Exception as error:  # noqa: BLE001 - the recorder's wall; counted
             self._file.refuse(error)
         return StepScope(self, n)
@@ -168,9 +145,9 @@ class Run:
                 self._windows.end(n, wall_ns, at_ns, comm_ns)
                 return
             if comm_ns >= 0:
-                line = _line(events.StepEnd(t=wall_ns, m=at_ns, n=int(n), comm=int(comm_ns)))
+                line = line_of(events.StepEnd(t=wall_ns, m=at_ns, n=int(n), comm=int(comm_ns)))
             else:
-                line = _STEP_END % (n, wall_ns, at_ns)
+                line = STEP_END % (n, wall_ns, at_ns)
         except Exception as error:  # noqa: BLE001 - the recorder's wall; counted
             self._file.refuse(error)
         else:
@@ -396,7 +373,7 @@ class Run:
         end = events.ProcessEnd(
             t=self._wall(), m=at_ns, outcome=outcome, error=error, signal=signal
         )
-        self._file.close(_line(end))
+        self._file.close(line_of(end))
 
     def progress(self) -> tuple[int, int]:
         """A value that changes when anything was recorded since."""
@@ -414,10 +391,10 @@ class Run:
             return
         try:
             span.id = next(self._ids)
-            line = _BEGIN % (
-                _quoted(name),
+            line = BEGIN % (
+                quoted(name),
                 span.id,
-                _extras(span, failed=False, begin=True),
+                extras(span),
                 span.t,
                 span.m,
             )
@@ -453,11 +430,11 @@ class Run:
                 )
                 if self._windows.part(record):
                     return
-            line = _SPAN % (
-                _quoted(span.name),
+            line = SPAN % (
+                quoted(span.name),
                 duration_ns,
                 span.id,
-                _extras(span, failed=failed, begin=False),
+                extras(span, failed=failed, background=span.background),
                 span.t,
                 span.m,
             )
@@ -470,14 +447,16 @@ class Run:
         """The step marks that are more than three numbers."""
         wall_ns = self._wall()
         if self._windows is not None:
-            self._put(self._windows.begin(int(n), wall_ns, at_ns, str(shape)), at_ns)
+            records = self._windows.begin(int(n), wall_ns, at_ns, str(shape) if shape else "")
+            if records:
+                self._put(records, at_ns)
         else:
             step = events.Step(t=wall_ns, m=at_ns, n=int(n), shape=str(shape))
-            self._file.append(_line(step), at_ns)
+            self._file.append(line_of(step), at_ns)
 
     def _put(self, records: list[events.Event], at_ns: int) -> None:
         for record in records:
-            self._file.append(_line(record), at_ns)
+            self._file.append(line_of(record), at_ns)
 
     def _record(
         self, build: Callable[[int, int], events.Event], wall_ns: int | None = None
@@ -486,7 +465,7 @@ class Run:
         at_ns = self._mono()
         try:
             record = build(self._wall(), at_ns) if wall_ns is None else build(int(wall_ns), 0)
-            line = _line(record)
+            line = line_of(record)
         except Exception as error:  # noqa: BLE001 - the recorder's wall; counted
             self._file.refuse(error)
         else:
@@ -499,24 +478,6 @@ def describe(error: BaseException) -> tuple[str, str]:
     if isinstance(error, SystemExit):
         return ("completed", "") if error.code in {None, 0} else ("failed", text)
     return ("stopped" if isinstance(error, KeyboardInterrupt) else "failed"), text
-
-
-def _line(record: events.Event) -> bytes:
-    return _encode(record) + b"\n"
-
-
-def _extras(span: Span, *, failed: bool, begin: bool) -> bytes:
-    """The fields of a span that most spans leave at their default."""
-    extras = b""
-    if span.step is not None:
-        extras = b',"step":%d' % span.step
-    if span.counts_as:
-        extras += b',"counts_as":' + _quoted(span.counts_as)
-    if span.background and not begin:
-        extras += b',"background":true'
-    if failed:
-        extras += b',"failed":true'
-    return extras
 
 
 def _finite(value: float) -> float:

@@ -1,6 +1,6 @@
 """Step summaries for ranks above 0: a `window` record for about 10 s of steps, outliers in full.
 
-Pure: step marks in, events out; no clock, no file. recorder.py drives it and writes what comes out.
+Pure: step marks in, events out; no clock, no file. run.py drives it and writes what comes out.
 """
 
 from typing import Final
@@ -20,6 +20,7 @@ MEDIAN_OVER: Final = 64
 _ALLOWANCE_MOST: Final = 10 * OUTLIER_COST
 _RENEW_EVERY: Final = 16
 _WAITS_KEPT: Final = 16
+_NO_LIMIT: Final = 1 << 63
 
 
 class _Mark(msgspec.Struct, gc=False):
@@ -29,8 +30,6 @@ class _Mark(msgspec.Struct, gc=False):
     t: int
     m: int
     shape: str
-    written: bool
-    """Its `step` record is in the file already."""
     end_t: int = 0
     end_m: int = 0
     """Both clocks of its `step_end`; 0 = it had none."""
@@ -38,44 +37,52 @@ class _Mark(msgspec.Struct, gc=False):
     data: int = -1
     other: int = 0
     """Time in spans other than data and communication, ns."""
-    waits: list[Span] = []
+    waits: list[Span] | None = None
     """Its longest data spans, for the case that it turns out to be an outlier."""
+    written: bool = False
+    """Its `step` record is in the file already."""
 
 
-class _State(msgspec.Struct, frozen=True):
-    """All that is pending. Replaced in one assignment: a signal handler may flush at any point."""
+class _Sums(msgspec.Struct, gc=False):
+    """The open window. Its steps are first..last, without a gap, over [m, end_m)."""
 
-    mark: _Mark | None = None
-    window: Window | None = None
+    first: int
+    t: int
+    m: int
+    last: int
+    end_m: int
+    work: int = -1
+    comm: int = -1
+    data: int = -1
+    longest: int = 0
 
 
 class StepWindows:
     """Turns step marks of one rank into `window` records and full records of outliers.
 
     The records partition the steps: each is in one window or has one `step` record. The first step
-    is written when it begins, and a step that is cut off is written without an end.
+    is written when it begins, and a step that is cut off is written without an end. `flush` may be
+    called from a signal handler in the middle of any other call.
     """
 
     def __init__(self) -> None:
-        self._state = _State()
-        self._durations: list[int] = []
-        self._seen = 0
-        self._median = 0
-        self._allowance = OUTLIER_COST
-
-    @property
-    def seen(self) -> int:
+        self.seen = 0
         """Steps accounted for so far."""
-        return self._seen
+        self._mark: _Mark | None = None
+        self._sums: _Sums | None = None
+        self._durations: list[int] = []
+        self._limit = _NO_LIMIT
+        self._allowance = OUTLIER_COST
 
     def begin(self, n: int, t: int, m: int, shape: str = "") -> list[Event]:
         """What to write now that step `n` begins (both clocks, ns) and ends the one before."""
-        state = self._state
-        first = state.mark is None and self._seen == 0
-        window, out = self._account(state, n, m)
-        self._state = _State(_Mark(n, t, m, shape, first), window)
-        if first:
+        before = self._mark
+        out = [] if before is None else self._account(before, n, m)
+        mark = _Mark(n, t, m, shape)
+        if before is None and self.seen == 0:
+            mark.written = True
             out.append(Step(t=t, m=m, n=n, shape=shape))
+        self._mark = mark
         return out
 
     def end(self, n: int, t: int, m: int, comm: int) -> None:
@@ -87,7 +94,7 @@ class StepWindows:
             m: monotonic clock, ns.
             comm: exposed communication inside it, ns; -1 = not measured.
         """
-        mark = self._state.mark
+        mark = self._mark
         if mark is not None and mark.n == n:
             mark.end_t, mark.end_m = t, m
             if comm >= 0:
@@ -99,14 +106,12 @@ class StepWindows:
         Returns:
             True if the windows account for it, False if it must be written in full.
         """
-        mark = self._state.mark
+        mark = self._mark
         if mark is None or span.background:
             return False
         if span.name == "data":
             mark.data = max(mark.data, 0) + span.d
-            mark.waits.append(span)
-            if len(mark.waits) > _WAITS_KEPT:
-                mark.waits.remove(min(mark.waits, key=_length))
+            mark.waits = _longest([*(mark.waits or []), span])
             return True
         if span.name == "communication":
             mark.comm = max(mark.comm, 0) + span.d
@@ -116,115 +121,116 @@ class StepWindows:
 
     def abandon(self, n: int) -> list[Event]:
         """What to write now that step `n` raised: it counts in no window and gets no end."""
-        mark = self._state.mark
+        mark = self._mark
         return self.flush() if mark is not None and mark.n == n else []
 
     def flush(self) -> list[Event]:
         """Everything that is not written yet; a step whose end is not known as a bare `step`."""
-        state = self._state
-        self._state = _State()
-        self._seen = max(self._seen, 1)  # the next step is not the first of the process
-        mark = state.mark
+        mark, self._mark = self._mark, None
+        out: list[Event] = []
         if mark is not None and mark.end_m:
-            window, out = self._account(state, mark.n + 1, mark.end_m)
-            return [*out, *_take(window)]
-        out = _take(state.window)
+            out = self._account(mark, mark.n + 1, mark.end_m)
+            mark = None
+        # A signal handler may come between a step's way into the window and the next mark.
+        if mark is not None and self._sums is not None and self._sums.last == mark.n:
+            mark = None
+        out += self._take()
         if mark is not None:
             if not mark.written:
                 out.append(Step(t=mark.t, m=mark.m, n=mark.n, shape=mark.shape))
-            out += mark.waits
+            out += mark.waits or []
+        self.seen = max(self.seen, 1)  # the next step is not the first of the process
         return out
 
-    def _account(
-        self, state: _State, following: int, now_m: int
-    ) -> tuple[Window | None, list[Event]]:
+    def _account(self, mark: _Mark, following: int, now_m: int) -> list[Event]:
         """Book the step under way, which lasted until its end or until now."""
-        mark, window = state.mark, state.window
-        if mark is None:
-            return window, []
-        covered = max(following - mark.n, 1)
-        duration = (mark.end_m or now_m) - mark.m
-        if mark.written:
-            self._seen += 1
-            ended = [StepEnd(t=mark.end_t, m=mark.end_m, n=mark.n)] if mark.end_m else []
-            return None, [*_take(window), *mark.waits, *ended]
-        if self._is_outlier(duration // covered):
-            step = Step(
-                t=mark.t,
-                m=mark.m,
-                n=mark.n,
-                d=duration,
-                c=covered,
-                shape=mark.shape,
-                comm=max(mark.comm, 0),
+        end_m = mark.end_m or now_m
+        duration = end_m - mark.m
+        covered = following - mark.n if following > mark.n else 1
+        single = duration if covered == 1 else duration // covered
+        self.seen += 1
+        if mark.written or self._is_outlier(single):
+            return self._in_full(mark, covered, duration)
+        sums, out = self._sums, []
+        if sums is not None and sums.last + 1 != mark.n:
+            out, sums = self._take(), None
+        if sums is None:
+            last = mark.n + covered - 1
+            sums = self._sums = _Sums(mark.n, mark.t, mark.m, last, end_m)
+        else:
+            sums.last, sums.end_m = mark.n + covered - 1, end_m
+        sums.longest = max(sums.longest, single)
+        if mark.comm >= 0:
+            work = duration - mark.comm - max(mark.data, 0) - mark.other
+            sums.work = max(sums.work, 0) + max(work, 0)
+            sums.comm = max(sums.comm, 0) + mark.comm
+        if mark.data >= 0:
+            sums.data = max(sums.data, 0) + mark.data
+        if end_m - sums.m >= WINDOW_NS:
+            out += self._take()
+        return out
+
+    def _in_full(self, mark: _Mark, covered: int, duration: int) -> list[Event]:
+        """The records of one step that is in no window."""
+        out = self._take()
+        if not mark.written:
+            out.append(
+                Step(
+                    t=mark.t,
+                    m=mark.m,
+                    n=mark.n,
+                    d=duration,
+                    c=covered,
+                    shape=mark.shape,
+                    comm=max(mark.comm, 0),
+                )
             )
-            return None, [*_take(window), step, *mark.waits]
-        out: list[Event] = []
-        if window is not None and window.last + 1 != mark.n:
-            window, out = None, _take(window)
-        window = _extended(window, mark, covered, duration)
-        if window.d >= WINDOW_NS:
-            return None, [*out, *_take(window)]
-        return window, out
+        out += mark.waits or []
+        if mark.written and mark.end_m:
+            out.append(StepEnd(t=mark.end_t, m=mark.end_m, n=mark.n, comm=mark.comm))
+        return out
+
+    def _take(self) -> list[Event]:
+        """Close the open window."""
+        sums, self._sums = self._sums, None
+        if sums is None:
+            return []
+        return [
+            Window(
+                t=sums.t,
+                m=sums.m,
+                first=sums.first,
+                last=sums.last,
+                steps=sums.last - sums.first + 1,
+                d=sums.end_m - sums.m,
+                work=sums.work,
+                comm=sums.comm,
+                data=sums.data,
+                longest=sums.longest,
+            )
+        ]
 
     def _is_outlier(self, duration: int) -> bool:
         """Compare with the running median, then let it learn from this step."""
-        outlier = 0 < OUTLIER_RATIO * self._median < duration and self._allowance >= OUTLIER_COST
-        self._allowance = min(self._allowance + 1, _ALLOWANCE_MOST)
-        if outlier:
-            self._allowance -= OUTLIER_COST
         recent = self._durations
         if len(recent) < MEDIAN_OVER:
             recent.append(duration)
+            renew = len(recent) in {4, 8, 16, 32, 64}
         else:
-            recent[self._seen % MEDIAN_OVER] = duration
-        self._seen += 1
-        count = len(recent)
-        if count in {4, 8} or self._seen % _RENEW_EVERY == 0:
-            self._median = sorted(recent)[count // 2]
+            recent[self.seen % MEDIAN_OVER] = duration
+            renew = self.seen % _RENEW_EVERY == 0
+        outlier = duration > self._limit and self._allowance >= OUTLIER_COST
+        if outlier:
+            self._allowance -= OUTLIER_COST
+        elif self._allowance < _ALLOWANCE_MOST:
+            self._allowance += 1
+        if renew:
+            self._limit = int(OUTLIER_RATIO * sorted(recent)[len(recent) // 2])
         return outlier
 
 
-def _extended(window: Window | None, mark: _Mark, covered: int, duration: int) -> Window:
-    """The window with one more step; work is known where communication is."""
-    inside = mark.comm + max(mark.data, 0) + mark.other
-    work = max(duration - inside, 0) if mark.comm >= 0 else -1
-    longest = duration // covered
-    if window is None:
-        return Window(
-            t=mark.t,
-            m=mark.m,
-            first=mark.n,
-            last=mark.n + covered - 1,
-            steps=covered,
-            d=duration,
-            work=work,
-            comm=mark.comm,
-            data=mark.data,
-            longest=longest,
-        )
-    return Window(
-        t=window.t,
-        m=window.m,
-        first=window.first,
-        last=mark.n + covered - 1,
-        steps=window.steps + covered,
-        d=mark.m + duration - window.m,
-        work=_plus(window.work, work),
-        comm=_plus(window.comm, mark.comm),
-        data=_plus(window.data, mark.data),
-        longest=max(window.longest, longest),
-    )
-
-
-def _plus(total: int, more: int) -> int:
-    """Sum of two amounts of which -1 means "not measured"."""
-    return total if more < 0 else more if total < 0 else total + more
-
-
-def _take(window: Window | None) -> list[Event]:
-    return [] if window is None else [window]
-
-
-def _length(span: Span) -> int:
-    return span.d
+def _longest(waits: list[Span]) -> list[Span]:
+    """At most 16 spans, the longest ones."""
+    if len(waits) > _WAITS_KEPT:
+        waits.remove(min(waits, key=lambda span: span.d))
+    return waits
