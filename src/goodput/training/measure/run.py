@@ -25,6 +25,7 @@ from goodput.training.measure.lines import (
     STEP_END,
     extras,
     line_of,
+    process_line,
     quoted,
 )
 from goodput.training.measure.spans import Span, StepScope
