@@ -2,7 +2,8 @@
 
 import click
 
-from goodput.cli.options import emit, json_option
+from goodput.cli.options import json_option
+from goodput.cli.output import emit
 from goodput.cli.registry import COMPLETION_VARIABLE
 
 

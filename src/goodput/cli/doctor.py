@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from goodput.cli.options import emit, json_option, runs_dir
+from goodput.cli.options import json_option, runs_dir
+from goodput.cli.output import emit
 
 if TYPE_CHECKING:
     from goodput.doctor import Checkup

@@ -24,6 +24,9 @@ GROUPS: Final[dict[str, str]] = {
 }
 
 COMMANDS: Final[dict[str, Entry]] = {
+    "compare": Entry("goodput.cli.compare:compare", "Put runs side by side."),
     "completion": Entry("goodput.cli.completion:completion", "Print a shell's completion script."),
     "doctor": Entry("goodput.cli.doctor:doctor", "Check this machine and installation."),
+    "report": Entry("goodput.cli.report:report", "Report where the time of a run went."),
+    "train report": Entry("goodput.cli.train.report:report", "Account for a job's time."),
 }

@@ -1,0 +1,1 @@
+"""Commands of `goodput train`, one file each."""
