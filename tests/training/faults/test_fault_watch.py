@@ -65,7 +65,9 @@ def test_it_knows_the_running_attempt_and_its_workers(tmp_path: Path) -> None:
     write(launcher, Ended(t=40, m=40))
     settle(watch)
     assert watch.attempts == ("1", "2")
-    assert (watch.resumed, watch.completed, watch.losses) == ({"2": 1}, {"2": 1}, [(1, 2.5)])
+    assert [launch.attempt for launch in watch.launches] == ["1", "2"]
+    assert (watch.resumed["2"].next_step, watch.completed["2"].n) == (1, 1)
+    assert [(point.step, point.value) for point in watch.losses] == [(1, 2.5)]
     assert watch.outcome == "completed"
     watch.close()
 

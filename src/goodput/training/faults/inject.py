@@ -96,6 +96,11 @@ class Injector:
         self.watch.close()
         self._log.close()
 
+    def wake(self) -> None:
+        """Continue every worker: a job that is asked to end must be able to hear it."""
+        for victim in self._victims.values():
+            victim.send(signal.SIGCONT)
+
     def _update_victims(self) -> None:
         for record, victim in list(self._victims.items()):
             if victim.gone:

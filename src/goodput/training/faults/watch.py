@@ -64,12 +64,14 @@ class JobWatch:
         self.launched_at_ns: int | None = None
         """First sign of life, on the monotonic clock."""
         self.first_step_at_ns: int | None = None
-        self.losses: list[tuple[int, float]] = []
-        """(step, value) of rank 0's `loss` points."""
-        self.completed: dict[str, int] = {}
-        """Highest step that rank 0 completed, by attempt."""
-        self.resumed: dict[str, int] = {}
-        """First step of rank 0, by attempt."""
+        self.launches: list[AttemptStart] = []
+        """As a launcher recorded them."""
+        self.losses: list[Point] = []
+        """Rank 0's points of that name."""
+        self.resumed: dict[str, Resumed] = {}
+        """Where rank 0 began, by attempt."""
+        self.completed: dict[str, StepEnd] = {}
+        """Rank 0's last completed step, by attempt."""
         self._named = bool(job)
         self._folder = folder
         self._tails: dict[Path, _Tail] = {}
@@ -133,7 +135,8 @@ class JobWatch:
         return header.job == self.job
 
     def _take(self, header: Process, event: AnyEvent) -> None:
-        if self.launched_at_ns is None or event.m < self.launched_at_ns:
+        # An event of an earlier time, such as a submission, has no monotonic clock.
+        if event.m and (self.launched_at_ns is None or event.m < self.launched_at_ns):
             self.launched_at_ns = event.m
         match event:
             case Process(role="worker"):
@@ -142,15 +145,16 @@ class JobWatch:
                 if known is None or known.t < event.t:
                     self._workers[event.attempt][event.rank] = event
             case AttemptStart():
+                self.launches.append(event)
                 self._start(event.attempt, event.t)
             case Step():
                 self._step(header.attempt, event)
             case StepEnd() if header.rank == 0:
-                self.completed[header.attempt] = event.n
+                self.completed[header.attempt] = event
             case Resumed() if header.rank == 0:
-                self.resumed[header.attempt] = event.next_step
+                self.resumed[header.attempt] = event
             case Point(name="loss") if header.rank == 0:
-                self.losses.append((event.step, event.value))
+                self.losses.append(event)
             case Ended():
                 self.outcome = event.outcome
             case _:
