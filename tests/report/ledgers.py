@@ -537,7 +537,9 @@ def unmeasured() -> Ledger:
         ),
         notes=[
             Note("error", "3 lines could not be read", "train.log:812", 3),
-            Note("warning", "no time stamps on step lines; times follow from elapsed ms", "train.log"),
+            Note(
+                "warning", "no time stamps on step lines; times follow from elapsed ms", "train.log"
+            ),
             *(Note("info", f"log format guess {n}", f"train.log:{n}") for n in range(1, 9)),
         ],
     )

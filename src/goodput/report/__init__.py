@@ -1,13 +1,13 @@
-"""Reports: a ledger or any waterfall as terminal text, one HTML file or JSON, and runs side by side.
+"""Reports: a ledger as terminal text, one HTML file or JSON, any waterfall, runs side by side.
 
 Importing this package loads neither rich nor the asset files; names are resolved on first use.
-Read rows.py for the chart that all forms share, docs/formats/ledger.md for the JSON.
+Read rows.py for the chart that all forms share, docs/formats/ledger.md for the JSON. The
+comparison as a value is goodput.report.compare.compare.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from goodput.report.compare import compare as compare
     from goodput.report.face import compare_html as compare_html
     from goodput.report.face import compare_json as compare_json
     from goodput.report.face import compare_terminal as compare_terminal
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from goodput.report.json import to_json as to_json
 
 _LAZY = {
-    "compare": "goodput.report.compare",
     "compare_html": "goodput.report.face",
     "compare_json": "goodput.report.face",
     "compare_terminal": "goodput.report.face",
@@ -30,7 +29,6 @@ _LAZY = {
 }
 
 __all__ = [
-    "compare",
     "compare_html",
     "compare_json",
     "compare_terminal",

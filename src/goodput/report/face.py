@@ -22,7 +22,7 @@ def render_terminal(
     """
     from goodput.report.terminal.training import render_training
 
-    return render_training(ledger, screen=_screen(width, color))
+    return render_training(ledger, screen=_screen(width=width, color=color))
 
 
 def render_html(ledger: "Ledger") -> str:
@@ -53,7 +53,9 @@ def compare_terminal(
     from goodput.report.compare import compare
     from goodput.report.terminal.compare import render_comparison
 
-    return render_comparison(compare(*ledgers, names=names), screen=_screen(width, color))
+    return render_comparison(
+        compare(*ledgers, names=names), screen=_screen(width=width, color=color)
+    )
 
 
 def compare_html(ledgers: "Sequence[Ledger]", names: Sequence[str] = ()) -> str:
@@ -78,7 +80,7 @@ def compare_json(ledgers: "Sequence[Ledger]", names: Sequence[str] = ()) -> byte
     return comparison_to_json(compare(*ledgers, names=names))
 
 
-def _screen(width: int | None, color: bool | None) -> "Screen":
+def _screen(*, width: int | None, color: bool | None) -> "Screen":
     from goodput.report.terminal.screen import detect_screen
 
     return detect_screen(sys.stdout, os.environ, width=width, color=color)

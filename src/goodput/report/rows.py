@@ -1,4 +1,4 @@
-"""The rows of a waterfall chart, for any pillar: where each bar starts, how long it is, what it says.
+"""The rows of a waterfall chart, for any pillar: where each bar starts, how long, what it says.
 
 Terminal and HTML draw the same rows; nothing here knows the classes of training.
 """

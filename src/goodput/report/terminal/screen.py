@@ -38,7 +38,15 @@ class Glyphs(msgspec.Struct, frozen=True):
 
 
 UNICODE: Final = Glyphs(
-    full="█", left="▌", right="▐", whole="░", ellipsis="…", dot="·", times="×", rule="─", minus="−"
+    full="█",
+    left="▌",
+    right="▐",
+    whole="░",
+    ellipsis="…",
+    dot="·",
+    times="\u00d7",
+    rule="─",
+    minus="\u2212",
 )
 ASCII: Final = Glyphs(
     full="#", left="#", right="#", whole=".", ellipsis="~", dot="|", times="x", rule="-", minus="-"

@@ -121,7 +121,12 @@ def _steps(ledger: "Ledger", screen: Screen) -> "Iterator[RenderableType]":
         return
     dot = f" {screen.glyphs.dot} "
     risk = f"{steps.at_risk:,} at risk" if ledger.saved.persistence == "known" else "risk not known"
-    counts = [f"{steps.kept:,} kept", f"{steps.lost:,} lost", risk, f"last step {steps.last_step:,}"]
+    counts = [
+        f"{steps.kept:,} kept",
+        f"{steps.lost:,} lost",
+        risk,
+        f"last step {steps.last_step:,}",
+    ]
     yield Text(cut(dot.join(counts), screen.width, screen))
     times = [
         f"ideal {duration(steps.ideal_step_ns)} ({steps.ideal_source or 'source not known'})",
