@@ -1,13 +1,23 @@
-"""Fixtures for everybody: the command line in this process, and small recorded runs."""
+"""For every test: Hypothesis profiles, the command line in this process, small recorded runs."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from hypothesis import settings
 
 from goodput.cli import main
+
+# No deadline: a test that shares two cores with training processes may be slow and still be right.
+settings.register_profile("everyday", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("proof", deadline=None, max_examples=2000)
+settings.load_profile(
+    "proof" if os.environ.get("GOODPUT_PROOF") else "ci" if os.environ.get("CI") else "everyday"
+)
 
 NS_PER_S = 1_000_000_000
 RUN_BEGAN_S = 1_767_225_600

@@ -14,8 +14,8 @@ from goodput.cli.output import show
 def demo(*, html: Path | None, as_json: bool) -> None:
     """Report a recorded training job that two faults hit; nothing is trained, torch is not needed.
 
-    The events are real: a small transformer on two processes, killed once and hung once. `make demo`
-    in a checkout trains and breaks it again.
+    The events are real: a small transformer on two processes, killed once and hung once. `make
+    demo` in a checkout trains and breaks it again.
     """
     from goodput.demo import recorded_run
     from goodput.senses import sense
