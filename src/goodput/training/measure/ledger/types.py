@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from goodput.core.notes import Note as Note
 from goodput.core.waterfall import Provenance, Waterfall
 
 LEDGER_SCHEMA: Final = "goodput.training-ledger/1.0"
@@ -150,16 +151,6 @@ class Rank(msgspec.Struct, frozen=True):
     slowdown: float
     """mean work / median over ranks; 1.0 = typical, 0 = not measured."""
     waterfall: Waterfall
-
-
-class Note(msgspec.Struct, frozen=True):
-    """One thing a reader should know about how far the numbers can be trusted."""
-
-    level: Literal["info", "warning", "error"]
-    text: str
-    where: str = ""
-    """file:line, rank or attempt."""
-    count: int = 1
 
 
 class Saved(msgspec.Struct, frozen=True):

@@ -1,0 +1,288 @@
+"""One rank's window of time, painted: every instant belongs to one class, or to one step.
+
+The order of the layers is the precedence table of docs/concepts.md. Steps take what no layer covers;
+what is inside a step is divided later (split.py). Legend: S steps.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from goodput.core.events import SPAN_CLASSES
+from goodput.core.timeline import Cover, Intervals, Ints, Layer, as_ints, partition, union
+from goodput.training.measure.eventlog import Label
+from goodput.training.measure.ledger.attempts import CLEAN, Trial
+from goodput.training.measure.ledger.endings import median_step
+from goodput.training.measure.ledger.streams import Stream
+
+SPAN_PRECEDENCE: Final = (
+    "scheduling",
+    "detection",
+    "recovery",
+    "checkpoint",
+    "evaluation",
+    "startup",
+    "data",
+)
+"""Classes that a span can be booked under, highest first; `startup` also covers the whole time to
+the first step, below the spans above it and above `data`. `communication` lies inside steps."""
+
+
+class Steps(NamedTuple):
+    """The steps of a window. Shapes (S,)."""
+
+    start: Ints
+    end: Ints
+    own: Ints
+    """Time that no layer covers, ns."""
+    count: Ints
+    """Steps covered by the record; 0 = a step that a fault tore."""
+    kept: Ints
+    """Of these, steps in the final state."""
+    saved: Ints
+    """Of the kept ones, steps in durable state."""
+    comm: Ints | None
+    """Exposed communication within `own`, ns; None = not measured."""
+    row: Ints
+    """Row in the rank's stream."""
+
+
+class Fate(NamedTuple):
+    """What became of the steps of an attempt (lineage.py)."""
+
+    kept_until: Sequence[int]
+    """For each segment, one past its last step in the final state."""
+    saved_until: int
+    """Steps below this are in durable state."""
+    open_finished: bool
+    """A later resume proves that the last open step finished."""
+
+
+class Painted(NamedTuple):
+    """One rank's window [low, high)."""
+
+    low: int
+    high: int
+    covers: dict[str, Cover]
+    """`class/part` -> what it owns; disjoint from each other and from the steps' own time."""
+    covered: Cover
+    """All of `covers` that outrank the steps."""
+    steps: Steps
+    stream: Stream | None
+
+
+def class_of(label: Label) -> str:
+    """Return the loss class of a span; "" = the user's own name."""
+    if label.counts_as in SPAN_PRECEDENCE or label.counts_as == "communication":
+        return label.counts_as
+    return SPAN_CLASSES.get(label.name, "")
+
+
+def paint(
+    trial: Trial,
+    stream: Stream | None,
+    *,
+    fate: Fate,
+    queues: Sequence[tuple[int, int]],
+    exclude: Sequence[tuple[int, int]],
+) -> Painted:
+    """Paint the window of an attempt as one rank saw it.
+
+    Args:
+        trial: the attempt; its window is [started, next start).
+        stream: the rank's record; None = nothing but the attempt's own evidence.
+        fate: what became of the attempt's steps.
+        queues: stays in a queue, Unix ns.
+        exclude: windows to leave out, Unix ns.
+    """
+    low, high = trial.started_at_ns, trial.until_ns
+    finished = (
+        _finish(trial, stream, open_finished=fate.open_finished) if stream is not None else None
+    )
+    fault, noticed = trial.end.fault_at_ns, trial.end.noticed_at_ns
+    if finished is not None and trial.end.outcome == "failed" and fate.open_finished:
+        fault = max(fault, min(finished.last_end, high))
+        noticed = max(noticed, fault)
+    layers = [
+        Layer("excluded/", *_bounds(exclude)),
+        Layer("scheduling/queue", *_bounds(queues)),
+        *_ending(trial, fault, noticed),
+    ]
+    if stream is not None:
+        first = int(stream.start[0]) if stream.n.size else fault
+        layers.extend(_span_layers(trial, stream, first_step_ns=first, fault_ns=fault))
+    else:
+        layers.append(_startup(trial, fault))
+    owned, union_ = partition(layers, low, high)
+    covers = {label: Cover(own) for label, own in owned.items()}
+    covered = Cover(union_)
+    if stream is None or finished is None:
+        return Painted(low, high, covers, covered, NO_STEPS, stream)
+    steps = _steps(stream, finished, covered, fate, (low, high, fault))
+    covers.update(_labels(trial, stream, union_, steps, low, high, fault))
+    return Painted(low, high, covers, covered, steps, stream)
+
+
+class _Finished(NamedTuple):
+    end: Ints
+    torn: bool
+    """The last record was cut by the fault."""
+    last_end: int
+
+
+def _finish(trial: Trial, stream: Stream, *, open_finished: bool) -> _Finished:
+    """Close the last record by what the attempt's end proves."""
+    end = stream.end
+    if not stream.n.size or int(end[-1]) >= 0:
+        last = int(end[-1]) if stream.n.size else trial.started_at_ns
+        return _Finished(end, torn=False, last_end=last)
+    start = int(stream.start[-1])
+    usual = median_step(stream) * int(stream.counts()[-1])
+    outcome = trial.end.outcome
+    if outcome in CLEAN:
+        bound = trial.end.fault_at_ns
+        last = min(bound, start + usual) if usual else bound
+    elif open_finished:
+        last = min(trial.until_ns, start + usual)
+    else:
+        return _Finished(end, torn=outcome == "failed", last_end=start)
+    end = end.copy()
+    end[-1] = max(last, start)
+    return _Finished(end, torn=False, last_end=max(last, start))
+
+
+def _ending(trial: Trial, fault: int, noticed: int) -> list[Layer]:
+    """Detection and recovery: from the fault to the next attempt."""
+    high = trial.until_ns
+    outcome = trial.end.outcome
+    if outcome in {"running", "unknown"} or (outcome in CLEAN and trial.last):
+        return []
+    return [
+        Layer("detection/", as_ints([fault]), as_ints([noticed])),
+        Layer("recovery/", as_ints([noticed]), as_ints([high])),
+    ]
+
+
+def _startup(trial: Trial, until_ns: int) -> Layer:
+    which = "restart" if trial.restart else "first start"
+    return Layer(f"startup/{which}", as_ints([trial.started_at_ns]), as_ints([until_ns]))
+
+
+def _span_layers(trial: Trial, stream: Stream, *, first_step_ns: int, fault_ns: int) -> list[Layer]:
+    """Layers of the spans that have a class, highest first."""
+    out: list[Layer] = []
+    until = np.where(stream.span_end >= 0, stream.span_end, np.int64(max(fault_ns, 0)))
+    for name in SPAN_PRECEDENCE:
+        for index, label in enumerate(stream.labels):
+            if class_of(label) == name:
+                rows = stream.span_label == index
+                part = label.name if label.name != name else ""
+                if name == "startup":
+                    part += " (restart)" if trial.restart else " (first start)"
+                out.append(Layer(f"{name}/{part}", stream.span_start[rows], until[rows]))
+        if name == "startup":
+            out.append(_startup(trial, first_step_ns))
+    return out
+
+
+def _steps(
+    stream: Stream,
+    finished: _Finished,
+    covered: Cover,
+    fate: Fate,
+    instants: tuple[int, int, int],
+) -> Steps:
+    """The finished records, and the one that the fault tore, with the time that is their own."""
+    low, high, fault = instants
+    start, end = stream.start, finished.end
+    count = stream.counts()
+    kept = _kept(stream, count, fate.kept_until)
+    whole = end >= 0
+    row = np.arange(start.size, dtype=np.int64)
+    if not bool(whole.all()):
+        if finished.torn:
+            end = end.copy()
+            end[-1], count = max(fault, int(start[-1])), count.copy()
+            count[-1] = 0
+            kept = kept.copy()
+            kept[-1] = 0
+            whole = end >= 0
+        row = row[whole]
+        start, end, count, kept = start[whole], end[whole], count[whole], kept[whole]
+    if start.size and (int(start[0]) < low or int(end[-1]) > high):
+        start, end = np.clip(start, low, high), np.clip(end, low, high)
+    own = end - start - covered.within(start, end)
+    saved = _saved(stream, kept, row, fate.saved_until)
+    comm = _communication(stream, own, start, end, row)
+    return Steps(start, end, own, count, kept, saved, comm, row)
+
+
+def _kept(stream: Stream, count: Ints, kept_until: Sequence[int]) -> Ints:
+    """Steps of each record that are in the final state, shape (S,)."""
+    bounds = stream.segment_bounds()
+    if len(bounds) == 1 and kept_until and int(stream.n[-1] + count[-1]) <= kept_until[0]:
+        return count
+    kept = np.zeros(count.size, dtype=np.int64)
+    for index, (first, last) in enumerate(bounds):
+        until = kept_until[min(index, len(kept_until) - 1)] if kept_until else 0
+        rows = slice(first, last)
+        kept[rows] = np.clip(until - stream.n[rows], 0, count[rows])
+    return kept
+
+
+def _saved(stream: Stream, kept: Ints, row: Ints, until: int) -> Ints:
+    """Kept steps of each record that are in durable state, shape (S,)."""
+    numbers = stream.n[row]
+    if kept.size == 0 or int(numbers.max()) + int(kept.max()) <= until:
+        return kept
+    return np.clip(until - numbers, 0, kept)
+
+
+def _communication(stream: Stream, own: Ints, start: Ints, end: Ints, row: Ints) -> Ints | None:
+    """Exposed communication of each step: recorded with it, and from spans that lie in it."""
+    total: Ints | None = None
+    if stream.comm is not None:
+        total = np.maximum(stream.comm[row], 0)
+    rows = np.isin(
+        stream.span_label,
+        [i for i, label in enumerate(stream.labels) if class_of(label) == "communication"],
+    )
+    if bool(rows.any()):
+        spans = union(stream.span_start[rows], np.maximum(stream.span_end[rows], 0))
+        inside = Cover(spans).within(start, end)
+        total = inside if total is None else total + inside
+    return None if total is None else np.minimum(total, own)
+
+
+def _labels(
+    trial: Trial,
+    stream: Stream,
+    covered: Intervals,
+    steps: Steps,
+    low: int,
+    high: int,
+    fault: int,
+) -> dict[str, Cover]:
+    """Names for time that nothing else explains: user's spans outside steps, a step under way."""
+    named = [i for i, label in enumerate(stream.labels) if not class_of(label)]
+    layers: list[Layer] = []
+    until = np.where(stream.span_end >= 0, stream.span_end, np.int64(fault))
+    for index in named:
+        rows = stream.span_label == index
+        part = f"unattributed/{stream.labels[index].name}"
+        layers.append(Layer(part, stream.span_start[rows], until[rows]))
+    if trial.end.outcome in {"running", "unknown"} and stream.n.size and int(stream.end[-1]) < 0:
+        layers.append(Layer("unattributed/step in progress", stream.start[-1:], as_ints([high])))
+    if not layers:
+        return {}
+    above = [Layer("", *covered), Layer("", *union(steps.start, steps.end))]
+    owned, _ = partition([*above, *layers], low, high)
+    return {label: Cover(own) for label, own in owned.items() if label}
+
+
+def _bounds(windows: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
+    return as_ints([w[0] for w in windows]), as_ints([w[1] for w in windows])
+
+
+NO_STEPS = Steps(*(as_ints([]) for _ in range(6)), None, as_ints([]))

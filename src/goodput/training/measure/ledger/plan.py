@@ -1,0 +1,204 @@
+"""The shape of the job: its span of time, its chips, its attempts, and which steps were kept."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from goodput.core.events import Committed, Ended
+from goodput.training.measure.eventlog import EventLog, ProcessLog
+from goodput.training.measure.ledger.attempts import (
+    CLEAN,
+    Launch,
+    Trial,
+    cut,
+    declared_next_step,
+    gather_launches,
+    lead_of,
+    start_of,
+    streams_of,
+    world_of,
+)
+from goodput.training.measure.ledger.chips import Chips, chips_of
+from goodput.training.measure.ledger.endings import end_of
+from goodput.training.measure.ledger.lineage import Commit, Lineage, Resume, Segment, trace
+from goodput.training.measure.ledger.options import Options
+from goodput.training.measure.ledger.streams import Stream, settled, spans_only
+from goodput.training.measure.ledger.types import Outcome
+
+
+class Plan(msgspec.Struct):
+    """Everything about the job that does not depend on how time is divided."""
+
+    job: str
+    start_ns: int
+    end_ns: int
+    state: Outcome
+    trials: tuple[Trial, ...]
+    chips: Chips
+    segments: tuple[Segment, ...]
+    lineage: Lineage
+    processes: tuple[ProcessLog, ...]
+
+    def segments_of(self, trial: int) -> list[Segment]:
+        """Return the segments of an attempt, in order."""
+        return [s for s in self.segments if s.attempt == trial]
+
+
+def as_known(log: EventLog, as_of_ns: int) -> EventLog:
+    """Return the log as it stood at an instant."""
+    parts = [
+        cut(p, -(2**62), as_of_ns) if p.last_at_ns >= as_of_ns or p.steps.n.size == 0 else p
+        for p in log.processes
+        if p.at_ns(p.header) < as_of_ns
+    ]
+    return EventLog(processes=tuple(parts), notes=log.notes, sources=log.sources)
+
+
+def plan_job(log: EventLog, options: Options) -> Plan:
+    """Return the plan of the one job that a log holds."""
+    launches = gather_launches(log.processes)
+    starts = [start_of(launch) for launch in launches]
+    chips = chips_of(
+        log.processes,
+        worlds=[(at, world_of(x)) for at, x in zip(starts, launches, strict=True)],
+        override=options.chips,
+    )
+    start, end = _span(log.processes, starts, chips, options)
+    streams = [streams_of(launch) for launch in launches]
+    trials = _trials(launches, streams, starts, end, live=options.as_of_ns is not None)
+    if trials:
+        start = min(start, trials[0].started_at_ns)
+    state = _state(log.processes, trials)
+    segments = [s for trial in trials for s in _segments(trial)]
+    commits = _commits(trials)
+    lineage = trace(
+        segments,
+        commits,
+        _resumes(trials),
+        failed=state == "failed",
+        completed=state == "completed",
+    )
+    return Plan(
+        job=log.processes[0].header.job if log.processes else "",
+        start_ns=start,
+        end_ns=max(end, start),
+        state=state,
+        trials=tuple(trials),
+        chips=chips,
+        segments=tuple(segments),
+        lineage=lineage,
+        processes=log.processes,
+    )
+
+
+def _span(
+    processes: Sequence[ProcessLog], starts: Sequence[int], chips: Chips, options: Options
+) -> tuple[int, int]:
+    """First and last instant of the account."""
+    known = [h.at_ns for h in chips.holdings if h.at_ns > 0]
+    start = min([*starts, *known], default=0)
+    over = [p.at_ns(e) for p in processes for e in p.events if isinstance(e, Ended)]
+    alive = max((p.last_at_ns for p in processes), default=start)
+    end = max(over) if over else alive
+    if options.as_of_ns is not None and not over:
+        end = options.as_of_ns
+    return start, max(end, start)
+
+
+def _trials(
+    launches: Sequence[Launch],
+    streams: Sequence[dict[int, Stream]],
+    starts: Sequence[int],
+    end_ns: int,
+    *,
+    live: bool,
+) -> list[Trial]:
+    trials = []
+    for index, (launch, mine) in enumerate(zip(launches, streams, strict=True)):
+        last = index == len(launches) - 1
+        until = end_ns if last else starts[index + 1]
+        until = max(until, starts[index])
+        if not mine and launch.workers:  # no rank took a step: their spans still tell of start-up
+            by_rank = {w.header.rank: w for w in launch.workers}
+            mine = {r: spans_only(r, [w]) for r, w in sorted(by_rank.items()) if w.spans.name.size}
+        end = end_of(launch, mine, until_ns=until, last=last, live=live)
+        if end.outcome in CLEAN:
+            mine = {rank: settled(stream, end.fault_at_ns) for rank, stream in mine.items()}
+        trials.append(
+            Trial(
+                index=index,
+                key=launch.key,
+                started_at_ns=starts[index],
+                until_ns=until,
+                world=world_of(launch),
+                next_step=declared_next_step(launch),
+                workers=tuple(launch.workers),
+                streams=mine,
+                lead=lead_of({r: s for r, s in mine.items() if s.n.size}),
+                end=end,
+                restart=index > 0,
+                last=last,
+            )
+        )
+    return trials
+
+
+def _state(processes: Sequence[ProcessLog], trials: Sequence[Trial]) -> Outcome:
+    """How the job stands: its own word, else how its last attempt ended."""
+    for process in processes:
+        for event in process.events:
+            if isinstance(event, Ended):
+                if event.outcome == "completed":
+                    return "completed"
+                return "stopped" if event.outcome == "cancelled" else "failed"
+    return trials[-1].end.outcome if trials else "unknown"
+
+
+def _segments(trial: Trial) -> list[Segment]:
+    """Runs of rising step numbers in the lead rank's record."""
+    stream = trial.lead_stream
+    if stream is None:
+        return []
+    counts = stream.counts()
+    out = []
+    for first, last in stream.segment_bounds():
+        n, count = int(stream.n[last - 1]), int(counts[last - 1])
+        finished = int(stream.end[last - 1]) >= 0
+        final_row = last == stream.n.size
+        if not finished and final_row and trial.end.outcome in CLEAN:
+            finished = True  # a clean end means that the last step returned
+        out.append(
+            Segment(
+                attempt=trial.index,
+                first=int(stream.n[first]),
+                reached=n + count if finished else n,
+                open_step=-1 if finished else n,
+                open_until=-1 if finished else n + count,
+            )
+        )
+    return out
+
+
+def _commits(trials: Sequence[Trial]) -> list[Commit]:
+    found = [
+        Commit(attempt=trial.index, last_step=event.last_step, at_ns=worker.at_ns(event))
+        for trial in trials
+        for worker in trial.workers
+        for event in worker.events
+        if isinstance(event, Committed)
+    ]
+    return sorted(found, key=lambda c: (c.at_ns, c.last_step))
+
+
+def _resumes(trials: Sequence[Trial]) -> list[Resume]:
+    """Attempts that took no step but declared where they stood."""
+    out = []
+    before = 0
+    for trial in trials:
+        stream = trial.lead_stream
+        if stream is None:
+            if trial.next_step >= 0:
+                out.append(Resume(after_segment=before, next_step=trial.next_step))
+        else:
+            before += len(stream.segment_bounds())
+    return out

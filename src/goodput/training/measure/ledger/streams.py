@@ -1,0 +1,257 @@
+"""One rank's record of one attempt as columns: steps with start, end and count, and its spans.
+
+Legend: S steps, N spans. Ends are known or -1 here; endings.py closes what an attempt's end proves.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from goodput.core.timeline import Ints, as_ints
+from goodput.training.measure.eventlog import Label, ProcessLog, stack
+
+
+class Stream(NamedTuple):
+    """Steps and spans of one rank in one attempt. Times are Unix ns."""
+
+    rank: int
+    host: str
+    origin: str
+    n: Ints
+    """First step number covered by the record, shape (S,)."""
+    count: Ints | None
+    """Steps covered; None = one each."""
+    start: Ints
+    end: Ints
+    """-1 = not known to have finished (at most the last of each process)."""
+    comm: Ints | None
+    """Exposed communication, ns, -1 = not measured; None = never measured."""
+    shape: Ints | None
+    shapes: tuple[str, ...]
+    segment: Ints
+    """Row at which each segment begins: step numbers rise within a segment. Shape (G,)."""
+    span_label: Ints
+    span_start: Ints
+    span_end: Ints
+    """-1 = never closed."""
+    labels: tuple[Label, ...]
+
+    def counts(self) -> Ints:
+        """Return the steps covered by each record, shape (S,)."""
+        return np.ones(self.n.size, dtype=np.int64) if self.count is None else self.count
+
+    def segment_bounds(self) -> list[tuple[int, int]]:
+        """Return [first row, last row + 1) of each segment."""
+        edges = [*self.segment.tolist(), self.n.size]
+        return list(zip(edges[:-1], edges[1:], strict=True))
+
+    def last_end_known(self) -> bool:
+        """Return whether the last record is known to have finished."""
+        return bool(self.n.size) and int(self.end[-1]) >= 0
+
+    def durations(self) -> Ints:
+        """Return the wall time of the finished records, ns, shape (<= S,)."""
+        done = self.end >= 0
+        if bool(done.all()):
+            return self.end - self.start
+        return (self.end - self.start)[done]
+
+
+def settled(stream: Stream, until_ns: int) -> Stream:
+    """Return the stream with its open last record counted by the time that it had.
+
+    Where every k-th step is logged, the job may end before the last record covers k steps.
+
+    Args:
+        stream: the record of a rank whose attempt ended cleanly.
+        until_ns: when it ended.
+    """
+    if stream.count is None or stream.n.size < 2 or int(stream.end[-1]) >= 0:
+        return stream
+    done = stream.end >= 0
+    usual = float(np.median((stream.end - stream.start)[done] / stream.count[done]))
+    fits = round((until_ns - int(stream.start[-1])) / usual) if usual else 1
+    count = stream.count.copy()
+    count[-1] = min(max(fits, 1), int(count[-1]))
+    return stream._replace(count=count)
+
+
+def build_stream(rank: int, logs: Sequence[ProcessLog]) -> Stream:
+    """Return the stream of a rank from its processes, in order of time.
+
+    Args:
+        rank: the rank.
+        logs: its processes in this attempt (usually one), each with at least one step.
+    """
+    parts = [_steps(log) for log in sorted(logs, key=lambda p: p.started_at_ns)]
+    n = stack([p.n for p in parts])
+    start = stack([p.start for p in parts])
+    end = stack([p.end for p in parts])
+    if n.size > 1:
+        # Two processes of one rank in one attempt cannot both be right about the same instant.
+        end = (
+            np.where(end >= 0, np.minimum(end, np.concatenate((start[1:], end[-1:]))), np.int64(-1))
+            if len(parts) > 1
+            else end
+        )
+    count = _stack_optional([p.count for p in parts], [p.n.size for p in parts], 1)
+    comm = _stack_optional([p.comm for p in parts], [p.n.size for p in parts], -1)
+    shape, shapes = _stack_shapes(logs, parts)
+    breaks = np.flatnonzero(n[1:] <= n[:-1]) + 1 if n.size > 1 else as_ints([])
+    labels, label, at, until = _spans(logs)
+    return Stream(
+        rank=rank,
+        host=logs[0].header.host,
+        origin=logs[0].header.origin,
+        n=n,
+        count=count,
+        start=start,
+        end=end,
+        comm=comm,
+        shape=shape,
+        shapes=shapes,
+        segment=np.concatenate((as_ints([0]), breaks)) if n.size else as_ints([]),
+        span_label=label,
+        span_start=at,
+        span_end=until,
+        labels=labels,
+    )
+
+
+class _Steps(NamedTuple):
+    n: Ints
+    count: Ints | None
+    start: Ints
+    end: Ints
+    comm: Ints | None
+    shape: Ints | None
+
+
+def _steps(log: ProcessLog) -> _Steps:
+    """Steps of one process: marks end where the next begins, unless ends were recorded."""
+    steps, ends = log.steps, log.ends
+    n, start, count, shape = steps.n, steps.at_ns, steps.count, steps.shape
+    comm = steps.comm_ns
+    duration = steps.duration_ns
+    if start.size > 1 and bool((start[1:] < start[:-1]).any()):
+        order = np.argsort(start, kind="stable")
+        n, start = n[order], start[order]
+        count, shape = _take(count, order), _take(shape, order)
+        comm, duration = _take(comm, order), _take(duration, order)
+    following = np.concatenate((start[1:], as_ints([-1])))
+    if ends.n.size:
+        end, comm = _recorded_ends(n, start, following, ends.n, ends.at_ns, ends.comm_ns)
+    else:
+        end = following
+    if duration is not None:
+        end = np.where(duration >= 0, start + duration, end)
+        # A mark with a duration ends by itself; the next record may come before it does.
+        end = np.where((following >= 0) & (end > following), following, end)
+    return _Steps(n, _covered(n, count), start, end, comm, shape)
+
+
+def _recorded_ends(
+    n: Ints, start: Ints, following: Ints, end_n: Ints, end_at: Ints, end_comm: Ints
+) -> tuple[Ints, Ints | None]:
+    """Ends from `step_end` records: each closes the latest mark of its number before it."""
+    end = np.full(n.size, -1, dtype=np.int64)
+    row = np.searchsorted(start, end_at, side="right") - 1
+    good = row >= 0
+    good[good] = n[row[good]] == end_n[good]
+    end[row[good]] = end_at[good]
+    comm: Ints | None = None
+    if bool((end_comm[good] >= 0).any()):
+        comm = np.full(n.size, -1, dtype=np.int64)
+        comm[row[good]] = end_comm[good]
+    # Where steps are closed as a rule, one that is followed by the next but never closed did not
+    # finish: its body raised. Where marks are bare as a rule, the next one closes it.
+    closes = int((end >= 0).sum()) * 2 >= n.size
+    return end if closes else np.where(end >= 0, end, following), comm
+
+
+def _covered(n: Ints, count: Ints | None) -> Ints | None:
+    """Steps each record covers: as recorded, else up to the next number within the segment."""
+    if n.size < 2:
+        return None if count is None else np.maximum(count, 1)
+    gap = n[1:] - n[:-1]
+    if count is None and bool((gap == 1).all()):
+        return None
+    # A log of every k-th step: the last record stands for as many as the one before it, at most.
+    last = gap[-1:] if int(gap[-1]) > 0 else as_ints([1])
+    inferred = np.concatenate((np.where(gap > 0, gap, 1), last))
+    return inferred if count is None else np.where(count > 0, count, inferred)
+
+
+def _spans(
+    logs: Sequence[ProcessLog],
+) -> tuple[tuple[Label, ...], Ints, Ints, Ints]:
+    """All foreground spans of the processes, with one table of labels."""
+    labels: dict[Label, int] = {}
+    index: list[Ints] = []
+    at: list[Ints] = []
+    until: list[Ints] = []
+    for log in logs:
+        if not log.spans.name.size:
+            continue
+        table = as_ints([labels.setdefault(label, len(labels)) for label in log.labels])
+        front = log.spans.background == 0
+        durations = log.spans.duration_ns[front]
+        starts = log.spans.at_ns[front]
+        index.append(table[log.spans.name[front]])
+        at.append(starts)
+        until.append(np.where(durations >= 0, starts + durations, np.int64(-1)))
+    return tuple(labels), stack(index), stack(at), stack(until)
+
+
+def spans_only(rank: int, logs: Sequence[ProcessLog]) -> Stream:
+    """Return a stream without steps, for an attempt in which the rank took none."""
+    labels, label, at, until = _spans(logs)
+    none = as_ints([])
+    return Stream(
+        rank=rank,
+        host=logs[0].header.host if logs else "",
+        origin=logs[0].header.origin if logs else "recorded",
+        n=none,
+        count=None,
+        start=none,
+        end=none,
+        comm=None,
+        shape=None,
+        shapes=("",),
+        segment=none,
+        span_label=label,
+        span_start=at,
+        span_end=until,
+        labels=labels,
+    )
+
+
+def _take(column: Ints | None, order: Ints) -> Ints | None:
+    return None if column is None else column[order]
+
+
+def _stack_optional(parts: list[Ints | None], sizes: list[int], default: int) -> Ints | None:
+    if all(part is None for part in parts):
+        return None
+    return stack(
+        [
+            np.full(size, default, dtype=np.int64) if part is None else part
+            for part, size in zip(parts, sizes, strict=True)
+        ]
+    )
+
+
+def _stack_shapes(
+    logs: Sequence[ProcessLog], parts: list[_Steps]
+) -> tuple[Ints | None, tuple[str, ...]]:
+    if all(part.shape is None for part in parts):
+        return None, ("",)
+    names: dict[str, int] = {"": 0}
+    columns = []
+    for log, part in zip(sorted(logs, key=lambda p: p.started_at_ns), parts, strict=True):
+        table = as_ints([names.setdefault(name, len(names)) for name in log.shapes])
+        columns.append(
+            np.zeros(part.n.size, dtype=np.int64) if part.shape is None else table[part.shape]
+        )
+    return stack(columns), tuple(names)

@@ -1,0 +1,184 @@
+"""Readers: files in, `EventLog` out. One file per format, one line in `FORMATS`.
+
+A reader never fails for what a file holds; it fails only when nothing at all can be read.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from goodput.core.errors import DataError
+from goodput.core.notes import Note
+from goodput.training.measure.eventlog import EventLog, ProcessLog
+from goodput.training.measure.readers.compacted import CompactedFile, looks_compacted
+from goodput.training.measure.readers.event_file import EventFile
+from goodput.training.measure.readers.sniff import looks_like_events, skip_reason
+
+CLOCK_AGREEMENT_NS: Final = 1_000_000
+"""Processes of one boot whose clock offsets agree to this are left alone."""
+
+
+class Source(Protocol):
+    """One file being read."""
+
+    path: Path
+
+    def poll(self) -> bool:
+        """Read what is new; return whether there was anything."""
+        ...
+
+    def finish(self) -> tuple[Note, ...]:
+        """Return what was wrong so far."""
+        ...
+
+    def logs(self) -> "list[Callable[[int], ProcessLog]]":
+        """Return one builder per writer process; it takes a shift of all times, ns."""
+        ...
+
+    def clocks(self) -> list[tuple[str, int, int]]:
+        """Return (boot id, first monotonic ns, offset ns) per writer, in the order of `logs`."""
+        ...
+
+    def covers(self) -> frozenset[tuple[str, int]]:
+        """Return (name, size) of files whose whole content this one holds already."""
+        ...
+
+
+FORMATS: Final[tuple[tuple[Callable[[Path, bytes], bool], Callable[[Path, str], Source]], ...]] = (
+    (looks_compacted, CompactedFile),
+    (looks_like_events, EventFile),
+)
+"""(detector on path and first bytes, opener), tried in order."""
+
+
+class Folder:
+    """Files and folders being read, again and again while they grow.
+
+    Args:
+        paths: event files, or folders that are searched for them at any depth.
+    """
+
+    def __init__(self, paths: Sequence[Path | str]) -> None:
+        self._paths = [Path(path) for path in paths]
+        self._sources: dict[Path, Source] = {}
+        self._ignored: dict[Path, Note] = {}
+
+    def poll(self) -> bool:
+        """Read everything that is new, in new files as well; return whether there was anything.
+
+        Raises:
+            DataError: a path does not exist or cannot be opened.
+        """
+        grew = False
+        for path in self._paths:
+            for file in _files(path):
+                if file in self._sources or (file in self._ignored and file.stat().st_size == 0):
+                    continue
+                self._open(file, asked_for=file == path)
+        for source in self._sources.values():
+            grew = source.poll() or grew
+        return grew
+
+    def log(self) -> EventLog:
+        """Return everything read so far.
+
+        Raises:
+            DataError: nothing at all can be read; the message says what was looked for.
+        """
+        held = frozenset[tuple[str, int]]().union(*(s.covers() for s in self._sources.values()))
+        sources = [
+            s
+            for p, s in sorted(self._sources.items())
+            if s.covers() or (p.name, p.stat().st_size) not in held
+        ]
+        notes = [note for source in sources for note in source.finish()]
+        notes.extend(self._ignored.values())
+        processes = _aligned(sources)
+        if not processes:
+            raise DataError(
+                "no goodput events found",
+                path=", ".join(str(path) for path in self._paths),
+                remedy=_reasons(notes)
+                + "Event files are named events-*.jsonl and begin with a `process` record; "
+                "`goodput train record -- python train.py` writes them",
+            )
+        return EventLog(
+            processes=tuple(processes),
+            notes=tuple(notes),
+            sources=tuple(sorted({process.path for process in processes})),
+        )
+
+    def _open(self, file: Path, *, asked_for: bool) -> None:
+        try:
+            with file.open("rb") as opened:
+                head = opened.read(4096)
+        except OSError as error:
+            raise DataError(f"cannot be read ({error.strerror})", path=file) from error
+        for detects, opener in FORMATS:
+            if detects(file, head):
+                self._sources[file] = opener(file, str(file))
+                self._ignored.pop(file, None)
+                return
+        level = "warning" if asked_for else "info"
+        self._ignored[file] = Note(
+            level="warning" if level == "warning" else "info",
+            text=skip_reason(file, head),
+            where=str(file),
+        )
+
+
+def read(paths: Sequence[Path | str]) -> EventLog:
+    """Return the events of files and folders.
+
+    Args:
+        paths: event files, or folders that are searched for them at any depth.
+
+    Raises:
+        DataError: a path does not exist, or holds no event at all.
+    """
+    folder = Folder(paths)
+    folder.poll()
+    return folder.log()
+
+
+def _files(path: Path) -> list[Path]:
+    """The files below a path, sorted."""
+    if path.is_dir():
+        return sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))
+    if not path.exists():
+        raise DataError(
+            "no such file or folder",
+            path=path,
+            remedy="Give the folder that holds the run, by default goodput-runs/<job>",
+        )
+    return [path]
+
+
+def _hidden(path: Path, root: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(root).parts)
+
+
+def _aligned(sources: Sequence[Source]) -> list[ProcessLog]:
+    """Build the process logs, giving all processes of one kernel boot one clock offset."""
+    reference: dict[str, tuple[int, int]] = {}
+    for source in sources:
+        for boot, first_m, offset in source.clocks():
+            if boot and offset:
+                known = reference.get(boot)
+                if known is None or first_m < known[0]:
+                    reference[boot] = (first_m, offset)
+    built: list[ProcessLog] = []
+    for source in sources:
+        for build, (boot, _, offset) in zip(source.logs(), source.clocks(), strict=True):
+            shift = reference[boot][1] - offset if boot in reference and offset else 0
+            built.append(build(shift if abs(shift) > CLOCK_AGREEMENT_NS else 0))
+    built.sort(key=lambda p: (p.at_ns(p.header), p.header.rank, p.header.pid, p.path))
+    return built
+
+
+def _reasons(notes: Sequence[Note]) -> str:
+    shown = [f"{note.where}: {note.text}" for note in notes[:3]]
+    return "; ".join(shown) + ". " if shown else ""
+
+
+__all__ = ["FORMATS", "Folder", "Source", "read"]

@@ -1,0 +1,374 @@
+"""Our own event files (`events-*.jsonl`): incremental, tolerant of torn and foreign lines.
+
+What a line holds never stops the reading: what cannot be used is counted, with file and line.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from goodput.core.events import (
+    SCHEMA,
+    SCHEMA_MAJOR,
+    SCHEMA_MINOR,
+    AnyEvent,
+    Begin,
+    Event,
+    Process,
+    Span,
+    Step,
+    StepEnd,
+    Window,
+)
+from goodput.core.notes import Note
+from goodput.core.timeline import Ints, as_ints
+from goodput.training.measure.eventlog import ProcessLog
+from goodput.training.measure.readers.columns import EndStore, SpanStore, StepStore, gather
+
+CHUNK_BYTES: Final = 4 << 20
+LONGEST_LINE_BYTES: Final = 1 << 20
+"""A line beyond this is garbage: it is skipped, so that a binary file cannot fill memory."""
+CLOCK_STEP_NS: Final = 1_000_000_000
+"""Wall and monotonic clocks that part by more than this are reported."""
+
+_decoder = msgspec.json.Decoder(AnyEvent)
+_kinds: Final = {kind.__struct_config__.tag: kind for kind in AnyEvent.__args__}
+_schema_pattern: Final = re.compile(r"goodput\.events/(\d+)\.(\d+)$")
+_PLAIN_STEP: Final = b'{"k":"step","n":'
+_TO_NUMBERS: Final = bytes(32 if chr(c) in ",\n" else c for c in range(256))
+_NOT_NUMBERS: Final = bytes(c for c in range(256) if chr(c) not in "0123456789-,\n")
+
+
+class Problems:
+    """Counts what was wrong, keeping the first place of each kind."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._notes: dict[str, Note] = {}
+
+    def add(self, text: str, line: int, *, level: str = "warning", count: int = 1) -> None:
+        """Count one problem; `text` is its kind and must not vary with the line."""
+        known = self._notes.get(text)
+        if known is None:
+            where = f"{self.path}:{line}" if line else self.path
+            self._notes[text] = Note(
+                level="info" if level == "info" else "error" if level == "error" else "warning",
+                text=text,
+                where=where,
+                count=count,
+            )
+        else:
+            self._notes[text] = msgspec.structs.replace(known, count=known.count + count)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """One note for each kind of problem."""
+        return tuple(self._notes.values())
+
+
+class _Writer:
+    """What one writer process has put into the file so far."""
+
+    def __init__(self, header: Process, path: str) -> None:
+        self.header = header
+        self.path = path
+        self.offset_ns = header.t - header.m if header.m else 0
+        self.steps, self.ends, self.spans = StepStore(), EndStore(), SpanStore()
+        self.windows: list[Window] = []
+        self.events: list[Event] = []
+        self.last_at_ns = header.t
+        self.skew_low, self.skew_high = 0, 0
+        self.future = _is_minor_future(header.schema)
+
+    def times(self, events: list[Event]) -> Ints:
+        """Return corrected times and note how far wall and monotonic clocks part."""
+        wall, mono = gather(events, "t"), gather(events, "m")
+        return self.corrected(wall, mono)
+
+    def corrected(self, wall: Ints, mono: Ints) -> Ints:
+        """As `times`, from columns."""
+        if not self.offset_ns:
+            return wall
+        at = np.where(mono > 0, mono + self.offset_ns, wall)
+        skew = wall - at
+        self.skew_low = min(self.skew_low, int(skew.min()))
+        self.skew_high = max(self.skew_high, int(skew.max()))
+        return at
+
+    def alive(self, at_ns: int) -> None:
+        """Note a sign of life."""
+        self.last_at_ns = max(self.last_at_ns, at_ns)
+
+    def log(self, shift_ns: int) -> ProcessLog:
+        """Return what was read, with all times moved by a constant."""
+        return ProcessLog(
+            header=self.header,
+            path=self.path,
+            offset_ns=self.offset_ns + shift_ns if self.offset_ns else 0,
+            steps=self.steps.columns(shift_ns),
+            ends=self.ends.columns(shift_ns),
+            spans=self.spans.columns(shift_ns),
+            labels=self.spans.labels,
+            shapes=self.steps.shapes,
+            windows=tuple(self.windows),
+            events=tuple(self.events),
+            last_at_ns=self.last_at_ns + shift_ns,
+        )
+
+
+class EventFile:
+    """One event file, read as far as it goes and again when it has grown.
+
+    Args:
+        path: the file.
+        name: how to call it in notes (path as the user gave it).
+    """
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        self.path = path
+        self.problems = Problems(name or str(path))
+        self.writers: list[_Writer] = []
+        self._offset = 0
+        self._line = 0
+        self._rest = b""
+        self._refused = False
+        self._skipping = False
+
+    def poll(self) -> bool:
+        """Read what was appended since the last call; return whether there was anything."""
+        if self._refused:
+            return False
+        grew = False
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            while chunk := file.read(CHUNK_BYTES):
+                grew = True
+                self._offset += len(chunk)
+                self._take(chunk)
+                if self._refused:
+                    break
+        return grew
+
+    def finish(self) -> tuple[Note, ...]:
+        """Return the notes so far, the torn last line among them if there is one."""
+        notes = self.problems.notes
+        if self._rest and not self._refused:
+            torn = Note(
+                level="info",
+                text="last line is torn (the writer was killed in the middle of it); it is ignored",
+                where=f"{self.problems.path}:{self._line + 1}",
+            )
+            notes = (*notes, torn)
+        for writer in self.writers:
+            if writer.skew_high - writer.skew_low > CLOCK_STEP_NS:
+                step_s = max(writer.skew_high, -writer.skew_low) / 1e9
+                text = (
+                    f"the wall clock was stepped by up to {step_s:.1f} s while this process ran; "
+                    "durations use the monotonic clock and are not affected"
+                )
+                notes = (*notes, Note(level="info", text=text, where=writer.path))
+        return notes
+
+    def logs(self) -> list[Callable[[int], ProcessLog]]:
+        """Return one builder per writer process; it takes a shift of all times, ns."""
+        return [writer.log for writer in self.writers]
+
+    def clocks(self) -> list[tuple[str, int, int]]:
+        """Return (boot id, first monotonic ns, offset ns) per writer."""
+        return [(w.header.boot, w.header.m, w.offset_ns) for w in self.writers]
+
+    def covers(self) -> frozenset[tuple[str, int]]:
+        """Return nothing: an event file stands for itself only."""
+        return frozenset()
+
+    def _take(self, chunk: bytes) -> None:
+        """Decode the whole lines of a chunk, keeping the rest for the next one."""
+        data = self._rest + chunk if self._rest else chunk
+        cut = data.rfind(b"\n") + 1
+        self._rest = data[cut:]
+        if self._skipping and cut:
+            data = data[data.index(b"\n") + 1 :]
+            cut, self._skipping = data.rfind(b"\n") + 1, False
+            self._line += 1
+        if len(self._rest) > LONGEST_LINE_BYTES:
+            if not self._skipping:
+                self.problems.add("line longer than 1 MiB skipped", self._line + 1)
+            self._rest, self._skipping = b"", True
+        if cut > 0:
+            self._decode(data if cut == len(data) else data[:cut])
+
+    def _decode(self, block: bytes) -> None:
+        """Decode a block of whole lines: all at once if it is clean, else line by line."""
+        if not self.writers:
+            end = block.index(b"\n") + 1
+            self._slow(block[:end])
+            block = block[end:]
+            if self._refused or not block:
+                return
+        if not self.writers[-1].future:
+            if self._plain_steps(block):
+                return
+            try:
+                events = _decoder.decode_lines(block)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                pass
+            else:
+                if not any(type(event) is Process for event in events):
+                    self._add(events)
+                    self._line += block.count(b"\n")
+                    return
+        self._slow(block)
+
+    def _plain_steps(self, block: bytes) -> bool:
+        """Read a block in which every line is a bare step mark, three numbers a line.
+
+        This is most of a long recording, and numbers alone are read twice as fast as JSON.
+        The shape of the block is proven first; anything else is left to the decoder.
+        """
+        lines = block.count(b"\n")
+        if lines < 64 or block.count(_PLAIN_STEP) != lines:
+            return False
+        bare = block.translate(None, b"-0123456789")
+        if bare != b'{"k":"step","n":,"t":,"m":}\n' * lines:
+            return False
+        numbers = np.fromstring(
+            block.translate(_TO_NUMBERS, _NOT_NUMBERS).decode("ascii"), dtype=np.int64, sep=" "
+        )
+        if numbers.size != 3 * lines:
+            return False
+        writer = self.writers[-1]
+        rows = numbers.reshape(lines, 3)
+        at = writer.corrected(rows[:, 1].copy(), rows[:, 2].copy())
+        writer.steps.add_plain(rows[:, 0], at)
+        writer.alive(int(at.max()))
+        self._line += lines
+        return True
+
+    def _slow(self, block: bytes) -> None:
+        """Decode line by line, counting what cannot be used."""
+        batch: list[Event] = []
+        for line in block.split(b"\n")[:-1]:
+            self._line += 1
+            if self._refused:
+                return
+            event = self._event(line)
+            if event is None:
+                continue
+            if isinstance(event, Process):
+                self._add(batch)
+                batch = []
+                self._open(event)
+            elif not self.writers:
+                self._refuse("does not begin with a goodput `process` record; ignored")
+            else:
+                batch.append(event)
+        self._add(batch)
+
+    def _event(self, line: bytes) -> Event | None:
+        """Decode one line, or count why it cannot be."""
+        if not line.strip():
+            return None
+        try:
+            event: Event = _decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            self._explain(line, str(error))
+            return None
+        if self.writers and self.writers[-1].future:
+            extra = set(msgspec.json.decode(line)) - {"k", *event.__struct_fields__}
+            for field in sorted(extra):
+                self.problems.add(
+                    f"field {field!r} is not known to this version; ignored", self._line
+                )
+        return event
+
+    def _explain(self, line: bytes, error: str) -> None:
+        """Count a line that is not an event of ours."""
+        if not self.writers:
+            self._refuse("does not begin with a goodput `process` record; ignored")
+            return
+        kind: object = None
+        try:
+            kind = msgspec.json.decode(line, type=dict[str, object]).get("k")
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self.problems.add("line is not valid JSON; skipped", self._line)
+            return
+        if isinstance(kind, str) and kind not in _kinds:
+            self.problems.add(
+                f"event kind {kind!r} is not known to this version; ignored", self._line
+            )
+        else:
+            self.problems.add(f"line is no valid event ({error}); skipped", self._line)
+
+    def _open(self, header: Process) -> None:
+        """Begin a new writer, unless its schema is one we cannot know."""
+        match = _schema_pattern.match(header.schema)
+        if match is None or int(match[1]) > SCHEMA_MAJOR:
+            self._refuse(
+                f"schema {header.schema!r} is newer than this goodput reads ({SCHEMA}); "
+                "file ignored, upgrade goodput-ml to read it"
+            )
+            return
+        if int(match[2]) > SCHEMA_MINOR:
+            self.problems.add(
+                f"schema {header.schema!r} is newer than {SCHEMA}; what is known is read",
+                self._line,
+                level="info",
+            )
+        writer = _Writer(header, str(self.path))
+        writer.skew_low = writer.skew_high = 0
+        self.writers.append(writer)
+
+    def _refuse(self, why: str) -> None:
+        self._refused = True
+        self.problems.add(why, max(self._line, 1))
+
+    def _add(self, events: list[Event]) -> None:
+        """Put a batch of decoded events where they belong."""
+        if not events:
+            return
+        writer = self.writers[-1]
+        at = writer.times(events)
+        kinds = as_ints([_KIND_GROUP.get(type(event), _OTHER) for event in events])
+        for group in np.unique(kinds).tolist():
+            rows = np.flatnonzero(kinds == group)
+            chosen = events if rows.size == len(events) else [events[i] for i in rows.tolist()]
+            if group == _STEP:
+                writer.steps.add(chosen, at[rows])
+            elif group == _END:
+                writer.ends.add(chosen, at[rows])
+            elif group == _SPAN:
+                writer.spans.add(chosen, at[rows])
+                self._alive_spans(writer, chosen, at[rows])
+            elif group == _WINDOW:
+                writer.windows.extend(e for e in chosen if isinstance(e, Window))
+                self._alive_spans(writer, chosen, at[rows])
+            else:
+                writer.events.extend(chosen)
+        writer.alive(int(at.max()))
+
+    @staticmethod
+    def _alive_spans(writer: _Writer, events: list[Event], at_ns: Ints) -> None:
+        """A span was written at its end, not at its start."""
+        durations = np.fromiter(
+            (max(getattr(event, "d", 0), 0) for event in events), dtype=np.int64, count=len(events)
+        )
+        writer.alive(int((at_ns + durations).max()))
+
+
+_STEP, _END, _SPAN, _WINDOW, _OTHER = range(5)
+_KIND_GROUP: Final[dict[type, int]] = {
+    Step: _STEP,
+    StepEnd: _END,
+    Span: _SPAN,
+    Begin: _SPAN,
+    Window: _WINDOW,
+}
+
+
+def _is_minor_future(schema: str) -> bool:
+    match = _schema_pattern.match(schema)
+    return match is not None and int(match[2]) > SCHEMA_MINOR
