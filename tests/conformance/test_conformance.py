@@ -1,6 +1,7 @@
 """Every case of cases/*.toml: a job with a known answer, through the real reader and ledger."""
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,38 +14,32 @@ from goodput.training.measure.readers import read
 CASES = sorted((Path(__file__).parent / "cases").glob("*.toml"))
 
 
+NUMBERS: dict[str, Callable[[Ledger], float]] = {
+    "ettr": lambda x: next(d.value or 0.0 for d in x.definitions if d.name == "ETTR with queue"),
+    "runtime": lambda x: x.factors.runtime,
+    "program": lambda x: x.factors.program,
+    "goodput": lambda x: x.factors.goodput,
+    "saved": lambda x: x.saved.goodput_fraction or 0.0,
+    "useful": lambda x: x.waterfall.useful / 1e9 / x.chips,
+    "excluded": lambda x: x.excluded / 1e9 / x.chips,
+    "infra": lambda x: (x.waterfall.loss("detection") + x.waterfall.loss("recovery")) / 1e9,
+    "ideal_step": lambda x: x.steps.ideal_step_ns / 1e9,
+    "last_step": lambda x: x.steps.last_step,
+    "kept_steps": lambda x: x.steps.kept,
+    "interruptions": lambda x: len(x.incidents),
+    "held": lambda x: (x.elastic or (0.0, 0.0))[0],
+    "available": lambda x: (x.elastic or (0.0, 0.0))[1],
+}
+
+
 def number(ledger: Ledger, name: str) -> float:
-    """The number that a case names."""
-    chips = ledger.chips
-    match name:
-        case "ettr":
-            return next(d.value or 0.0 for d in ledger.definitions if d.name == "ETTR with queue")
-        case "runtime" | "program" | "goodput":
-            return float(getattr(ledger.factors, name))
-        case "saved":
-            return ledger.saved.goodput_fraction or 0.0
-        case "useful":
-            return ledger.waterfall.useful / 1e9 / chips
-        case "excluded":
-            return ledger.excluded / 1e9 / chips
-        case "infra":
-            return (ledger.waterfall.loss("detection") + ledger.waterfall.loss("recovery")) / 1e9
-        case "ideal_step":
-            return ledger.steps.ideal_step_ns / 1e9
-        case "last_step":
-            return ledger.steps.last_step
-        case "kept_steps":
-            return ledger.steps.kept
-        case "interruptions":
-            return len(ledger.incidents)
-        case "held" | "available":
-            assert ledger.elastic is not None
-            return ledger.elastic[name == "available"]
+    """The number that a case names: one of NUMBERS, or seconds of `class` or `class/part`."""
+    if name in NUMBERS:
+        return NUMBERS[name](ledger)
     loss, _, part = name.partition("/")
     row = next(item for item in ledger.waterfall.losses if item.name == loss)
-    if not part:
-        return row.amount / 1e9 / chips
-    return sum(p.amount for p in row.parts if p.name == part) / 1e9 / chips
+    amount = sum(p.amount for p in row.parts if p.name == part) if part else row.amount
+    return amount / 1e9 / ledger.chips
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

@@ -38,22 +38,18 @@ def write_events(folder: Path, timeline: list[str]) -> None:
 
 
 def _event(what: str, words: list[str], options: dict[str, str]) -> dict[str, Any]:
-    match what:
-        case "step":
-            return {"k": "step", "n": int(words[0])}
-        case "done":
-            return {"k": "step_end", "n": int(words[0])}
-        case "span":
-            return {"k": "span", "name": words[0], "d": round(float(words[1]) * 1e9), **options}
-        case "saved":
-            return {"k": "committed", "last_step": int(words[0])}
-        case "resumed":
-            return {"k": "resumed", "next_step": int(words[0])}
-        case "chips":
-            sizes = {key: int(value) for key, value in options.items()}
-            return {"k": "allocated", "chips": int(words[0]), **sizes}
-        case "queue":
-            return {"k": "submitted", "chips": int(words[0])}
-        case "end":
-            return {"k": "process_end", "outcome": words[0] if words else "completed"}
-    raise ValueError(f"unknown word in a timeline: {what!r}")
+    """The record of one line of a timeline, without its time."""
+    first = words[0] if words else ""
+    if what == "span":
+        return {"k": "span", "name": first, "d": round(float(words[1]) * 1e9), **options}
+    if what == "end":
+        return {"k": "process_end", "outcome": first or "completed"}
+    kind, field = {
+        "step": ("step", "n"),
+        "done": ("step_end", "n"),
+        "saved": ("committed", "last_step"),
+        "resumed": ("resumed", "next_step"),
+        "chips": ("allocated", "chips"),
+        "queue": ("submitted", "chips"),
+    }[what]
+    return {"k": kind, field: int(first), **{key: int(value) for key, value in options.items()}}

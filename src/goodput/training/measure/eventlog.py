@@ -22,7 +22,7 @@ class StepColumns(NamedTuple):
     at_ns: Ints
     duration_ns: Ints | None
     """-1 where the record had none; None when no record had one."""
-    count: Ints | None
+    covers: Ints | None
     """Steps covered, 0 = up to the next record; None = all 0."""
     comm_ns: Ints | None
     """Exposed communication; None = all 0."""

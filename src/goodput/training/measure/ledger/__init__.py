@@ -3,14 +3,13 @@
 from goodput.training.measure.ledger.account import account
 from goodput.training.measure.ledger.books import Books, keep_books
 from goodput.training.measure.ledger.options import Options
-from goodput.training.measure.ledger.types import LOSS_FACTORS, Incident, Ledger, Note
+from goodput.training.measure.ledger.types import LOSS_FACTORS, Incident, Ledger
 
 __all__ = [
     "LOSS_FACTORS",
     "Books",
     "Incident",
     "Ledger",
-    "Note",
     "Options",
     "account",
     "keep_books",

@@ -5,6 +5,7 @@ what the next attempt's start proves. Nothing here looks at which steps were kep
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -154,11 +155,10 @@ def split_generations(process: ProcessLog) -> list[ProcessLog]:
             for at, event in turns
         ),
     ]
-    parts = [
+    return [
         cut(process, low, high, header=header)
-        for low, high, header in zip(edges[:-1], edges[1:], headers, strict=True)
+        for (low, high), header in zip(pairwise(edges), headers, strict=True)
     ]
-    return parts
 
 
 def cut(
@@ -185,7 +185,7 @@ def cut(
             n=steps.n[keep],
             at_ns=steps.at_ns[keep],
             duration_ns=None if step_durations is None else step_durations[keep],
-            count=None if steps.count is None else steps.count[keep],
+            covers=None if steps.covers is None else steps.covers[keep],
             comm_ns=None if steps.comm_ns is None else steps.comm_ns[keep],
             shape=None if steps.shape is None else steps.shape[keep],
         ),

@@ -1,6 +1,7 @@
 """The books: every stream of every attempt measured, times its chips, summed in integers."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -67,7 +68,7 @@ class Books(msgspec.Struct):
         marks = sorted({*edges_ns, *self.plan.chips.edges(edges_ns[0], until_ns), *_flat(queues)})
         marks = [m for m in marks if edges_ns[0] <= m <= edges_ns[-1]]
         window = 0
-        for low, high in zip(marks[:-1], marks[1:], strict=True):
+        for low, high in pairwise(marks):
             while high > edges_ns[window + 1]:
                 window += 1
             cut = min(high, until_ns)
@@ -169,7 +170,7 @@ def _shares(
 
 
 def _weight(ranks: Sequence[int], wanted: int | None, world: int, chips: int) -> int:
-    """Chips of a set of ranks: each has its share, the first ones one more if it does not divide."""
+    """Chips of a set of ranks; where they do not divide, the first ranks hold one more."""
     each, more = divmod(chips, max(world, 1))
     mine = ranks if wanted is None else [r for r in ranks if r == wanted]
     return each * len(mine) + sum(1 for r in mine if r < more)
@@ -196,5 +197,5 @@ def _without(
     edges = sorted({low, high, *(min(max(e, low), high) for e in _flat(exclude))})
     return [
         (a, b, "excluded/" if any(x <= a < y for x, y in exclude) else label)
-        for a, b in zip(edges[:-1], edges[1:], strict=True)
+        for a, b in pairwise(edges)
     ]

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -50,7 +51,7 @@ class Chips(msgspec.Struct, frozen=True):
             return None
         held = available = requested = 0
         edges = [low_ns, *self.edges(low_ns, high_ns), high_ns]
-        for start, end in zip(edges[:-1], edges[1:], strict=True):
+        for start, end in pairwise(edges):
             now = self._holding(start)
             held += now.chips * (end - start)
             available += now.available * (end - start)

@@ -1,7 +1,7 @@
 """How an attempt ended: when work stopped, who noticed and when, and why.
 
-The fault is dated by the best evidence there is: a recorded instant; else, when somebody noticed, the
-last sign of work plus what the open step or span usually takes; else the last sign of work itself.
+The fault is dated by the best evidence there is: a recorded instant; else, when somebody noticed,
+the last sign of work plus what was open usually takes; else the last sign of work itself.
 """
 
 from typing import Final

@@ -1,5 +1,6 @@
-"""Where each class of the waterfall comes from: recorded, read from a log, inferred, not measured."""
+"""Where each class of the waterfall comes from: recorded, from a log, inferred, not measured."""
 
+from collections.abc import Callable
 from typing import Final
 
 from goodput.core.events import ProcessEnd, Resumed
@@ -11,63 +12,94 @@ NEEDS_SPANS: Final = frozenset({"checkpoint", "evaluation", "data"})
 """Classes that exist only where something was instrumented."""
 
 
-def evidence_for(name: str, amount: int, books: Books) -> tuple[Provenance, str]:
+Evidence = tuple[Provenance, str]
+
+
+def evidence_for(name: str, amount: int, books: Books) -> Evidence:
     """Return how a class of the waterfall is known, and the evidence in words."""
     if name in NEEDS_SPANS:
         return _spans(name, amount, books)
-    if name == "communication":
-        if _has_comm(books):
-            return _recorded(books), "exposed communication recorded with the steps"
-        return "not measured", "no communication was recorded"
-    if name == "straggler":
-        measured = sum(
-            1
-            for shares in books.shares
-            for share in shares
-            if share.measured.painted.steps.comm is not None
-        )
-        if measured > 1 or amount:
-            return "inferred", "work of each rank outside communication, compared step by step"
-        return "not measured", "needs communication times of at least two ranks"
-    if name == "inefficiency":
-        flops = books.ideals.flops
-        if flops is not None and not flops.refused:
-            return "inferred", "ideal step time over model FLOPs at peak"
-        return "not measured", "model FLOPs or the chip's peak are not known"
-    if name == "scheduling":
-        if any(h.queued for h in books.plan.chips.holdings):
-            return _recorded(books), "submission and allocation were recorded"
-        return "not measured", "no submission time was recorded"
-    return _faults(name, amount, books)
+    if name == "detection":
+        return _detection(amount, books)
+    return _BY_CLASS[name](books)
 
 
-def _faults(name: str, amount: int, books: Books) -> tuple[Provenance, str]:
-    trials = books.plan.trials
-    if name == "startup":
-        spans = any(_has_spans("startup", share.measured.painted) for share in _all(books))
-        said = "process start to first step" + (", with spans inside" if spans else "")
-        return ("mixed" if spans else "inferred"), said
-    if name in {"detection", "recovery"}:
-        failed = [t for t in trials if t.end.outcome == "failed"]
-        if any(t.end.recorded for t in failed):
-            return "recorded", "fault and notice recorded by the launcher"
-        noticed = any(t.end.noticed_at_ns > t.end.fault_at_ns for t in failed)
-        if name == "detection" and failed and not noticed and not amount:
-            return "not measured", "nobody recorded when the fault was noticed; see recovery"
-        return "inferred", "last sign of work, first process that noticed, next process start"
-    if name == "rework":
-        declared = any(isinstance(e, Resumed) for t in trials for w in t.workers for e in w.events)
-        source = "where each attempt resumed"
-        return ("recorded" if declared else "inferred"), source
-    if name == "slow":
-        return "inferred", f"kept steps over the ideal step time ({books.ideals.source})"
-    ends = any(isinstance(e, ProcessEnd) for t in trials for w in t.workers for e in w.events)
-    return "inferred", "time that no record explains" + (
-        "" if ends else "; no process said goodbye"
-    )
+def _communication(books: Books) -> Evidence:
+    if _has_comm(books):
+        return _recorded(books), "exposed communication recorded with the steps"
+    return "not measured", "no communication was recorded"
 
 
-def _spans(name: str, amount: int, books: Books) -> tuple[Provenance, str]:
+def _straggler(books: Books) -> Evidence:
+    ranks = {s.rank for s in _all(books) if s.measured.painted.steps.comm is not None}
+    summed = any(w.work >= 0 for p in books.plan.processes for w in p.windows)
+    if len(ranks) + summed > 1:
+        return "inferred", "work of each rank outside communication, compared step by step"
+    return "not measured", "needs communication times of at least two ranks"
+
+
+def _inefficiency(books: Books) -> Evidence:
+    flops = books.ideals.flops
+    if flops is not None and not flops.refused:
+        return "inferred", "ideal step time over model FLOPs at peak"
+    return "not measured", "model FLOPs or the chip's peak are not known"
+
+
+def _scheduling(books: Books) -> Evidence:
+    if any(h.queued for h in books.plan.chips.holdings):
+        return _recorded(books), "submission and allocation were recorded"
+    return "not measured", "no submission time was recorded"
+
+
+def _startup(books: Books) -> Evidence:
+    if any(_has_spans("startup", share.measured.painted) for share in _all(books)):
+        return "mixed", "process start to first step, with spans inside"
+    return "inferred", "process start to first step"
+
+
+def _detection(amount: int, books: Books) -> Evidence:
+    failed = [t for t in books.plan.trials if t.end.outcome == "failed"]
+    noticed = any(t.end.noticed_at_ns > t.end.fault_at_ns for t in failed)
+    if failed and not noticed and not amount:
+        return "not measured", "nobody recorded when the fault was noticed; see recovery"
+    return _recovery(books)
+
+
+def _recovery(books: Books) -> Evidence:
+    if any(t.end.recorded for t in books.plan.trials if t.end.outcome == "failed"):
+        return "recorded", "fault and notice recorded by the launcher"
+    return "inferred", "last sign of work, first process that noticed, next process start"
+
+
+def _rework(books: Books) -> Evidence:
+    declared = any(isinstance(e, Resumed) for p in books.plan.processes for e in p.events)
+    return ("recorded" if declared else "inferred"), "where each attempt resumed"
+
+
+def _slow(books: Books) -> Evidence:
+    return "inferred", f"kept steps over the ideal step time ({books.ideals.source})"
+
+
+def _unattributed(books: Books) -> Evidence:
+    ends = any(isinstance(e, ProcessEnd) for p in books.plan.processes for e in p.events)
+    said = "time that no record explains" + ("" if ends else "; no process said goodbye")
+    return "inferred", said
+
+
+_BY_CLASS: Final[dict[str, Callable[[Books], Evidence]]] = {
+    "scheduling": _scheduling,
+    "startup": _startup,
+    "recovery": _recovery,
+    "rework": _rework,
+    "unattributed": _unattributed,
+    "straggler": _straggler,
+    "communication": _communication,
+    "slow": _slow,
+    "inefficiency": _inefficiency,
+}
+
+
+def _spans(name: str, amount: int, books: Books) -> Evidence:
     if amount or any(_has_spans(name, share.measured.painted) for share in _all(books)):
         return _recorded(books), f"{name} spans"
     return "not measured", f"no {name} span was recorded"

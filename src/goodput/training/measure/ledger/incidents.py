@@ -1,16 +1,17 @@
 """Every interruption of progress with its cause and its price."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from goodput.core.causes import CAUSES
 from goodput.core.timeline import as_ints
 from goodput.training.measure.ledger.attempts import CLEAN, Trial
 from goodput.training.measure.ledger.books import Books, Share
 from goodput.training.measure.ledger.lineage import Rollback
-from goodput.training.measure.ledger.types import Incident, Provenance
+from goodput.training.measure.ledger.types import Incident
 
 ROLLED_BACK = "rolled back"
 STARTED_AGAIN = "started again after a clean end"
@@ -25,7 +26,7 @@ class Lost(NamedTuple):
 
 
 def incidents_of(books: Books) -> tuple[Incident, ...]:
-    """Return the incidents in order of time: attempts that ended early, and rollbacks inside one."""
+    """Return attempts that ended early and rollbacks inside one, in order of time."""
     plan = books.plan
     rollbacks = _by_resuming_segment(plan.lineage.rollbacks)
     found: list[Incident] = []
@@ -43,10 +44,7 @@ def incidents_of(books: Books) -> tuple[Incident, ...]:
             mine = []  # the attempt that took a step pays for the steps it threw away
         found.append(_between(books, trial, following, shares, mine))
     found.sort(key=lambda i: i.at_ns)
-    return tuple(
-        Incident(**{**{f: getattr(i, f) for f in i.__struct_fields__}, "number": k})
-        for k, i in enumerate(found, start=1)
-    )
+    return tuple(replace(incident, number=k) for k, incident in enumerate(found, start=1))
 
 
 def _by_resuming_segment(rollbacks: Sequence[Rollback]) -> dict[int, list[Rollback]]:
@@ -79,9 +77,6 @@ def _between(
     if end.outcome in {"preempted", "stopped"} and not end.cause:
         cause = "preempted" if end.outcome == "preempted" else "cancelled"
     known = CAUSES.get(cause)
-    provenance: Provenance = "recorded" if end.recorded else "inferred"
-    if any(w.header.origin == "log" for w in trial.workers):
-        provenance = "log"
     return Incident(
         number=0,
         attempt=trial.key,
@@ -98,8 +93,14 @@ def _between(
         rework_ns=lost.time_ns + torn,
         rework_steps=lost.steps,
         cost_chip_ns=(detection + recovery + torn) * held + restart_chips + lost.chip_ns,
-        provenance=provenance,
+        provenance=_provenance(trial),
     )
+
+
+def _provenance(trial: Trial) -> Literal["recorded", "log", "inferred"]:
+    if any(w.header.origin == "log" for w in trial.workers):
+        return "log"
+    return "recorded" if trial.end.recorded else "inferred"
 
 
 def _restart(books: Books, following: Trial | None) -> tuple[int, int]:
@@ -133,7 +134,7 @@ def _lost(books: Books, rollbacks: Sequence[Rollback]) -> Lost:
         low, high = painted.stream.segment_bounds()[index]
         n = painted.stream.n[painted.steps.row]
         rows = (painted.steps.row >= low) & (painted.steps.row < high)
-        rows &= (n < rollback.until) & (n + np.maximum(painted.steps.count, 1) > rollback.first)
+        rows &= (n < rollback.until) & (n + np.maximum(painted.steps.covers, 1) > rollback.first)
         amount = int(lost[rows].sum())
         time += amount
         chip += amount * plan.chips.at(plan.trials[owner.attempt].started_at_ns)

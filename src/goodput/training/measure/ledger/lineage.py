@@ -134,18 +134,15 @@ def _final_state(
         durable = [c for c in commits if c.last_step < state]
         exact = [c for c in durable if c.attempt == segments[-1].attempt]
         newest = max((c.last_step for c in exact), default=None)
-        if newest is None:
-            # The last attempt saved nothing of its own: what it resumed from is still there.
-            state = min(state, max(segments[-1].first, 0))
-        else:
-            state = min(state, newest + 1)
+        # If the last attempt saved nothing of its own, what it resumed from is still there.
+        state = min(state, max(segments[-1].first, 0) if newest is None else newest + 1)
     return head, state
 
 
 def _producer(
     segments: Sequence[Segment], commits: Sequence[Commit], position: int, state: int
 ) -> int | None:
-    """The segment that produced a state: the last to save it, else the last to run its last step."""
+    """The segment behind a state: the last to save it, else the last to run its last step."""
     savers = {c.attempt for c in commits if c.last_step == state - 1}
     ran: int | None = None
     beneath: int | None = None

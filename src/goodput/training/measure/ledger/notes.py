@@ -1,6 +1,7 @@
 """What a reader should know about how far the numbers can be trusted."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from goodput.core.events import Dropped
 from goodput.core.notes import Note
@@ -86,7 +87,7 @@ def _gaps(books: Books) -> Iterator[Note]:
 
 def _overlaps(books: Books) -> Iterator[Note]:
     trials = books.plan.trials
-    for trial, following in zip(trials[:-1], trials[1:], strict=True):
+    for trial, following in pairwise(trials):
         alive = max((w.last_at_ns for w in trial.workers), default=0)
         same = {w.header.rank for w in trial.workers} & {w.header.rank for w in following.workers}
         if same and alive - following.started_at_ns > OVERLAP_NS:

@@ -1,6 +1,6 @@
 """One rank's window of time, painted: every instant belongs to one class, or to one step.
 
-The order of the layers is the precedence table of docs/concepts.md. Steps take what no layer covers;
+The order of the layers is the precedence table of docs/concepts.md. Steps take what is left;
 what is inside a step is divided later (split.py). Legend: S steps.
 """
 
@@ -36,7 +36,7 @@ class Steps(NamedTuple):
     end: Ints
     own: Ints
     """Time that no layer covers, ns."""
-    count: Ints
+    covers: Ints
     """Steps covered by the record; 0 = a step that a fault tore."""
     kept: Ints
     """Of these, steps in the final state."""
@@ -64,10 +64,10 @@ class Painted(NamedTuple):
 
     low: int
     high: int
-    covers: dict[str, Cover]
+    owned: dict[str, Cover]
     """`class/part` -> what it owns; disjoint from each other and from the steps' own time."""
     covered: Cover
-    """All of `covers` that outrank the steps."""
+    """All of `owned` that outrank the steps."""
     steps: Steps
     stream: Stream | None
 
@@ -115,13 +115,13 @@ def paint(
     else:
         layers.append(_startup(trial, fault))
     owned, union_ = partition(layers, low, high)
-    covers = {label: Cover(own) for label, own in owned.items()}
+    owned_by = {label: Cover(own) for label, own in owned.items()}
     covered = Cover(union_)
     if stream is None or finished is None:
-        return Painted(low, high, covers, covered, NO_STEPS, stream)
+        return Painted(low, high, owned_by, covered, NO_STEPS, stream)
     steps = _steps(stream, finished, covered, fate, (low, high, fault))
-    covers.update(_labels(trial, stream, union_, steps, low, high, fault))
-    return Painted(low, high, covers, covered, steps, stream)
+    owned_by.update(_labels(trial, stream, union_, steps, (low, high, fault)))
+    return Painted(low, high, owned_by, covered, steps, stream)
 
 
 class _Finished(NamedTuple):
@@ -260,11 +260,10 @@ def _labels(
     stream: Stream,
     covered: Intervals,
     steps: Steps,
-    low: int,
-    high: int,
-    fault: int,
+    instants: tuple[int, int, int],
 ) -> dict[str, Cover]:
     """Names for time that nothing else explains: user's spans outside steps, a step under way."""
+    low, high, fault = instants
     named = [i for i, label in enumerate(stream.labels) if not class_of(label)]
     layers: list[Layer] = []
     until = np.where(stream.span_end >= 0, stream.span_end, np.int64(fault))
@@ -285,4 +284,5 @@ def _bounds(windows: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
     return as_ints([w[0] for w in windows]), as_ints([w[1] for w in windows])
 
 
-NO_STEPS = Steps(*(as_ints([]) for _ in range(6)), None, as_ints([]))
+_NONE = as_ints([])
+NO_STEPS = Steps(_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, None, _NONE)

@@ -114,13 +114,13 @@ def _trials(
     live: bool,
 ) -> list[Trial]:
     trials = []
-    for index, (launch, mine) in enumerate(zip(launches, streams, strict=True)):
+    for index, (launch, recorded) in enumerate(zip(launches, streams, strict=True)):
+        mine = recorded
         last = index == len(launches) - 1
         until = end_ns if last else starts[index + 1]
         until = max(until, starts[index])
-        if not mine and launch.workers:  # no rank took a step: their spans still tell of start-up
-            by_rank = {w.header.rank: w for w in launch.workers}
-            mine = {r: spans_only(r, [w]) for r, w in sorted(by_rank.items()) if w.spans.name.size}
+        if not mine:
+            mine = _without_steps(launch)
         end = end_of(launch, mine, until_ns=until, last=last, live=live)
         if end.outcome in CLEAN:
             mine = {rank: settled(stream, end.fault_at_ns) for rank, stream in mine.items()}
@@ -141,6 +141,12 @@ def _trials(
             )
         )
     return trials
+
+
+def _without_steps(launch: Launch) -> dict[int, Stream]:
+    """Streams of an attempt in which no rank took a step: spans still tell of its start-up."""
+    by_rank = {w.header.rank: w for w in launch.workers}
+    return {r: spans_only(r, [w]) for r, w in sorted(by_rank.items()) if w.spans.name.size}
 
 
 def _state(processes: Sequence[ProcessLog], trials: Sequence[Trial]) -> Outcome:

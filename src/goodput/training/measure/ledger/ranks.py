@@ -49,7 +49,8 @@ def _numbers(painted: Painted) -> Ints:
         return np.zeros(0, dtype=np.int64)
     turn = np.zeros(stream.n.size, dtype=np.int64)
     turn[stream.segment] = 1
-    return (stream.n + (turn.cumsum() - 1) * (1 << 40))[steps.row]
+    unique: Ints = stream.n + (turn.cumsum() - 1) * (1 << 40)
+    return unique[steps.row]
 
 
 def _extremes(
@@ -104,4 +105,4 @@ def _wait(painted: Painted, numbers: Ints, median: Ints, slowest: Ints) -> Wait:
     last = np.where(known, slowest[at], work)
     in_work = np.maximum(work - middle, 0)
     in_comm = np.maximum(last - np.maximum(work, middle), 0)
-    return Wait(np.where(steps.count > 0, in_work, 0), np.where(steps.count > 0, in_comm, 0))
+    return Wait(np.where(steps.covers > 0, in_work, 0), np.where(steps.covers > 0, in_comm, 0))

@@ -59,8 +59,8 @@ def split(
     work = work_of(steps)
     comm = steps.comm
     out: dict[str, Ints] = {}
-    ideal = targets.ideal * steps.count if np.any(targets.ideal) else None
-    if ideal is not None and int(steps.row[0]) == 0 and int(steps.count[0]) > 0:
+    ideal = targets.ideal * steps.covers if np.any(targets.ideal) else None
+    if ideal is not None and int(steps.row[0]) == 0 and int(steps.covers[0]) > 0:
         warm = max(int(work[0]) - int(ideal[0]), 0)
         if warm:
             work = work.copy()
@@ -77,7 +77,7 @@ def split(
     useful = work if ideal is None else np.minimum(work, ideal)
     out["slow/"] = work - useful
     if np.any(targets.flops):
-        at_peak = np.minimum(useful, targets.flops * steps.count)
+        at_peak = np.minimum(useful, targets.flops * steps.covers)
         out["inefficiency/"] = useful - at_peak
         useful = at_peak
     out["useful/"] = useful
@@ -103,11 +103,11 @@ def _mark_at_risk(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
 
 def _lose(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
     """Book the shares of steps that were rolled back as rework; warm-up stays startup."""
-    lost = steps.kept < steps.count
-    torn = steps.count == 0
+    lost = steps.kept < steps.covers
+    torn = steps.covers == 0
     if not bool(lost.any()) and not bool(torn.any()):
         return {name: share for name, share in shares.items() if name == "useful/" or share.any()}
-    count = np.maximum(steps.count, 1)
+    count = np.maximum(steps.covers, 1)
     out: dict[str, Ints] = {}
     rework = np.zeros(steps.own.size, dtype=np.int64)
     for name, share in shares.items():
@@ -137,7 +137,7 @@ class Measured:
     def __init__(self, painted: Painted, shares: dict[str, Ints]) -> None:
         self.painted = painted
         self.shares = {name: shares[name] for name in ORDER if name in shares}
-        labels = dict.fromkeys((*painted.covers, *self.shares))
+        labels = dict.fromkeys((*painted.owned, *self.shares))
         labels["unattributed/"] = None
         self.labels = tuple(labels)
 
@@ -152,7 +152,7 @@ class Measured:
         """
         out = np.zeros((edges.size - 1, len(self.labels)), dtype=np.int64)
         column = {label: i for i, label in enumerate(self.labels)}
-        for label, cover in self.painted.covers.items():
+        for label, cover in self.painted.owned.items():
             out[:, column[label]] = np.diff(cover.until(edges))
         if self.shares:
             self._steps(edges, out, [column[label] for label in self.shares])

@@ -4,12 +4,13 @@ Legend: S steps, N spans. Ends are known or -1 here; endings.py closes what an a
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from goodput.core.timeline import Ints, as_ints
-from goodput.training.measure.eventlog import Label, ProcessLog, stack
+from goodput.training.measure.eventlog import EndColumns, Label, ProcessLog, stack
 
 
 class Stream(NamedTuple):
@@ -20,8 +21,8 @@ class Stream(NamedTuple):
     origin: str
     n: Ints
     """First step number covered by the record, shape (S,)."""
-    count: Ints | None
-    """Steps covered; None = one each."""
+    covers: Ints | None
+    """Steps that each record stands for; None = one each."""
     start: Ints
     end: Ints
     """-1 = not known to have finished (at most the last of each process)."""
@@ -39,12 +40,11 @@ class Stream(NamedTuple):
 
     def counts(self) -> Ints:
         """Return the steps covered by each record, shape (S,)."""
-        return np.ones(self.n.size, dtype=np.int64) if self.count is None else self.count
+        return np.ones(self.n.size, dtype=np.int64) if self.covers is None else self.covers
 
     def segment_bounds(self) -> list[tuple[int, int]]:
         """Return [first row, last row + 1) of each segment."""
-        edges = [*self.segment.tolist(), self.n.size]
-        return list(zip(edges[:-1], edges[1:], strict=True))
+        return list(pairwise([*self.segment.tolist(), self.n.size]))
 
     def last_end_known(self) -> bool:
         """Return whether the last record is known to have finished."""
@@ -67,14 +67,14 @@ def settled(stream: Stream, until_ns: int) -> Stream:
         stream: the record of a rank whose attempt ended cleanly.
         until_ns: when it ended.
     """
-    if stream.count is None or stream.n.size < 2 or int(stream.end[-1]) >= 0:
+    if stream.covers is None or stream.n.size < 2 or int(stream.end[-1]) >= 0:
         return stream
     done = stream.end >= 0
-    usual = float(np.median((stream.end - stream.start)[done] / stream.count[done]))
+    usual = float(np.median((stream.end - stream.start)[done] / stream.covers[done]))
     fits = round((until_ns - int(stream.start[-1])) / usual) if usual else 1
-    count = stream.count.copy()
+    count = stream.covers.copy()
     count[-1] = min(max(fits, 1), int(count[-1]))
-    return stream._replace(count=count)
+    return stream._replace(covers=count)
 
 
 def build_stream(rank: int, logs: Sequence[ProcessLog]) -> Stream:
@@ -95,7 +95,7 @@ def build_stream(rank: int, logs: Sequence[ProcessLog]) -> Stream:
             if len(parts) > 1
             else end
         )
-    count = _stack_optional([p.count for p in parts], [p.n.size for p in parts], 1)
+    count = _stack_optional([p.covers for p in parts], [p.n.size for p in parts], 1)
     comm = _stack_optional([p.comm for p in parts], [p.n.size for p in parts], -1)
     shape, shapes = _stack_shapes(logs, parts)
     breaks = np.flatnonzero(n[1:] <= n[:-1]) + 1 if n.size > 1 else as_ints([])
@@ -105,7 +105,7 @@ def build_stream(rank: int, logs: Sequence[ProcessLog]) -> Stream:
         host=logs[0].header.host,
         origin=logs[0].header.origin,
         n=n,
-        count=count,
+        covers=count,
         start=start,
         end=end,
         comm=comm,
@@ -121,7 +121,7 @@ def build_stream(rank: int, logs: Sequence[ProcessLog]) -> Stream:
 
 class _Steps(NamedTuple):
     n: Ints
-    count: Ints | None
+    covers: Ints | None
     start: Ints
     end: Ints
     comm: Ints | None
@@ -131,7 +131,7 @@ class _Steps(NamedTuple):
 def _steps(log: ProcessLog) -> _Steps:
     """Steps of one process: marks end where the next begins, unless ends were recorded."""
     steps, ends = log.steps, log.ends
-    n, start, count, shape = steps.n, steps.at_ns, steps.count, steps.shape
+    n, start, count, shape = steps.n, steps.at_ns, steps.covers, steps.shape
     comm = steps.comm_ns
     duration = steps.duration_ns
     if start.size > 1 and bool((start[1:] < start[:-1]).any()):
@@ -141,7 +141,7 @@ def _steps(log: ProcessLog) -> _Steps:
         comm, duration = _take(comm, order), _take(duration, order)
     following = np.concatenate((start[1:], as_ints([-1])))
     if ends.n.size:
-        end, comm = _recorded_ends(n, start, following, ends.n, ends.at_ns, ends.comm_ns)
+        end, comm = _recorded_ends(n, start, following, ends)
     else:
         end = following
     if duration is not None:
@@ -152,9 +152,10 @@ def _steps(log: ProcessLog) -> _Steps:
 
 
 def _recorded_ends(
-    n: Ints, start: Ints, following: Ints, end_n: Ints, end_at: Ints, end_comm: Ints
+    n: Ints, start: Ints, following: Ints, ends: EndColumns
 ) -> tuple[Ints, Ints | None]:
     """Ends from `step_end` records: each closes the latest mark of its number before it."""
+    end_n, end_at, end_comm = ends
     end = np.full(n.size, -1, dtype=np.int64)
     row = np.searchsorted(start, end_at, side="right") - 1
     good = row >= 0
@@ -213,7 +214,7 @@ def spans_only(rank: int, logs: Sequence[ProcessLog]) -> Stream:
         host=logs[0].header.host if logs else "",
         origin=logs[0].header.origin if logs else "recorded",
         n=none,
-        count=None,
+        covers=None,
         start=none,
         end=none,
         comm=None,

@@ -211,13 +211,13 @@ def _steps(books: Books) -> StepStats:
         stream = shares[0].measured.painted.stream
         if trial.lead < 0 or stream is None or steps.row.size == 0:
             continue
-        executed += int(steps.count.sum())
+        executed += int(steps.covers.sum())
         kept += int(steps.kept.sum())
         saved += int(steps.saved.sum())
-        whole = steps.count > 0
+        whole = steps.covers > 0
         length = steps.end - steps.start
-        if stream.count is not None or not bool(whole.all()):
-            length = length[whole] // steps.count[whole]
+        if stream.covers is not None or not bool(whole.all()):
+            length = length[whole] // steps.covers[whole]
         lengths.append(length)
     last = books.plan.lineage.next_step - 1
     known = books.plan.lineage.persistence_known
@@ -267,7 +267,7 @@ def _attempt(books: Books, trial: Trial) -> Attempt:
         next_step=segments[0].first if segments else trial.next_step,
         last_step=max((s.reached for s in segments), default=0) - 1,
         kept_steps=int(steps.kept.sum()) if counted else 0,
-        lost_steps=int((steps.count - steps.kept).sum()) if counted else 0,
+        lost_steps=int((steps.covers - steps.kept).sum()) if counted else 0,
         waterfall=waterfall_of(totals, books),
     )
 
@@ -286,7 +286,7 @@ def _ranks(books: Books, low: int, high: int) -> tuple[Rank, ...]:
         for share in shares:
             steps = share.measured.painted.steps
             if share.own and steps.row.size:
-                whole = steps.count > 0
+                whole = steps.covers > 0
                 work = None if steps.comm is None else (steps.own - steps.comm)[whole]
                 seen.setdefault(share.rank, []).append(((steps.end - steps.start)[whole], work))
     means = {

@@ -72,8 +72,7 @@ def targets_for(plan: Plan, painted: Painted, world: int, ideals: Ideals) -> Tar
     chips = _chips_at(plan, painted) if peak else 1
     if stream.shape is None:
         ideal, flops = by_shape[0]
-        at_peak = flops / peak * 1e9 / chips if peak else 0.0
-        return Targets(ideal, np.int64(round(at_peak)) if np.isscalar(at_peak) else _round(at_peak))
+        return Targets(ideal, _round(flops / peak * 1e9 / np.asarray(chips)) if peak else 0)
     shape = stream.shape[steps.row]
     ideal_S = np.array([row[0] for row in by_shape], dtype=np.int64)[shape]  # noqa: N806
     if not peak:
@@ -136,12 +135,12 @@ def _sample(
     stream, steps = window.stream, window.steps
     if stream is None or steps.row.size == 0:
         return
-    ordinary = (steps.count > 0) & (steps.kept == steps.count)
+    ordinary = (steps.covers > 0) & (steps.kept == steps.covers)
     for low, high in options.exclude:
         ordinary &= (steps.end <= low) | (steps.start >= high)
     per_step = work_of(steps)
-    if stream.count is not None:
-        per_step = per_step // np.maximum(steps.count, 1)
+    if stream.covers is not None:
+        per_step = per_step // np.maximum(steps.covers, 1)
     later = ordinary.copy()
     later[: 1 if int(steps.row[0]) == 0 else 0] = False  # the first step of a process warms up
     for index, name in enumerate(stream.shapes):

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from goodput.core.notes import Note as Note
+from goodput.core.notes import Note
 from goodput.core.waterfall import Provenance, Waterfall
 
 LEDGER_SCHEMA: Final = "goodput.training-ledger/1.0"

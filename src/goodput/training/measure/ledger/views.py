@@ -68,7 +68,7 @@ def series_of(books: Books, low: int, high: int, windows: int) -> Series:
 def _merged(row: dict[str, int]) -> dict[str, int]:
     out: dict[str, int] = {}
     for label, amount in row.items():
-        name = label.split("/")[0]
+        name = label.partition("/")[0]
         out[name] = out.get(name, 0) + amount
     return out
 
@@ -77,15 +77,17 @@ def _timeline(books: Books, low: int, high: int) -> tuple[Track, ...]:
     """One track for the job, as its lead rank saw it, and one for each rank with a record."""
     job: list[Band] = list(_before(books, low, high))
     ranks: dict[int, list[Band]] = {}
+    several = any(sum(share.own for share in shares) > 1 for shares in books.shares)
     for trial, shares in zip(books.plan.trials, books.shares, strict=True):
         job.extend(_bands(shares[0].measured, f"attempt {trial.key}"))
-        own = [share for share in shares if share.own and share.measured.painted.stream is not None]
-        if sum(1 for shares_ in books.shares for s in shares_ if s.own) > len(books.shares):
-            for share in own:
+        for share in shares if several else ():
+            if share.own and share.measured.painted.stream is not None:
                 ranks.setdefault(share.rank, []).extend(_bands(share.measured, ""))
     tracks = [Track(name="job", bands=_fit(job, low, high))]
-    for rank in sorted(ranks)[:MAX_TRACKS]:
-        tracks.append(Track(name=f"rank {rank}", bands=_fit(ranks[rank], low, high)))
+    tracks.extend(
+        Track(name=f"rank {rank}", bands=_fit(ranks[rank], low, high))
+        for rank in sorted(ranks)[:MAX_TRACKS]
+    )
     return tuple(tracks)
 
 
@@ -99,13 +101,13 @@ def _before(books: Books, low: int, high: int) -> Iterator[Band]:
 def _bands(measured: Measured, detail: str) -> Iterator[Band]:
     """The classes' own stretches, and runs of steps between them."""
     painted = measured.painted
-    for label, cover in painted.covers.items():
+    for label, cover in painted.owned.items():
         name, _, part = label.partition("/")
         said = ", ".join(x for x in (part, detail) if x)
         for start, end in _pairs(_thin(cover.intervals)):
             yield Band(start_ns=start, end_ns=end, label=name, detail=said)
     steps = painted.steps
-    lost = steps.kept < np.maximum(steps.count, 1)
+    lost = steps.kept < np.maximum(steps.covers, 1)
     for rows, label in ((~lost, "steps"), (lost, "rework")):
         if bool(rows.any()):
             runs = union(steps.start[rows], steps.end[rows])
@@ -181,8 +183,8 @@ def _lead_steps(share: Share, low: int, high: int) -> tuple[Ints, Ints, Ints]:
     steps, stream = painted.steps, painted.stream
     if stream is None or steps.row.size == 0:
         return as_ints([]), as_ints([]), as_ints([])
-    rows = (steps.count > 0) & (steps.start >= low) & (steps.start < high)
-    length = (steps.end - steps.start)[rows] // steps.count[rows]
+    rows = (steps.covers > 0) & (steps.start >= low) & (steps.start < high)
+    length = (steps.end - steps.start)[rows] // steps.covers[rows]
     return stream.n[steps.row[rows]], steps.start[rows], length
 
 

@@ -1,6 +1,6 @@
 """Growing columns: where decoded events land while a file is read, and read on when it grows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Generic, TypeVar
 
@@ -71,7 +71,7 @@ class OptionalColumn:
         return None if self._column is None else self._column.view
 
 
-def gather(events: list[Event], field: str) -> Ints:
+def gather(events: Sequence[Event], field: str) -> Ints:
     """Return one integer field of many events, shape (N,)."""
     return np.fromiter(map(attrgetter(field), events), dtype=np.int64, count=len(events))
 

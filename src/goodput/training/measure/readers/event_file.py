@@ -4,7 +4,7 @@ What a line holds never stops the reading: what cannot be used is counted, with 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -84,7 +84,7 @@ class _Writer:
         self.skew_low, self.skew_high = 0, 0
         self.future = _is_minor_future(header.schema)
 
-    def times(self, events: list[Event]) -> Ints:
+    def times(self, events: Sequence[Event]) -> Ints:
         """Return corrected times and note how far wall and monotonic clocks part."""
         wall, mono = gather(events, "t"), gather(events, "m")
         return self.corrected(wall, mono)
@@ -140,18 +140,13 @@ class EventFile:
 
     def poll(self) -> bool:
         """Read what was appended since the last call; return whether there was anything."""
-        if self._refused:
-            return False
-        grew = False
+        before = self._offset
         with self.path.open("rb") as file:
             file.seek(self._offset)
-            while chunk := file.read(CHUNK_BYTES):
-                grew = True
+            while not self._refused and (chunk := file.read(CHUNK_BYTES)):
                 self._offset += len(chunk)
                 self._take(chunk)
-                if self._refused:
-                    break
-        return grew
+        return self._offset > before
 
     def finish(self) -> tuple[Note, ...]:
         """Return the notes so far, the torn last line among them if there is one."""
@@ -326,7 +321,7 @@ class EventFile:
         self._refused = True
         self.problems.add(why, max(self._line, 1))
 
-    def _add(self, events: list[Event]) -> None:
+    def _add(self, events: Sequence[Event]) -> None:
         """Put a batch of decoded events where they belong."""
         if not events:
             return
@@ -335,7 +330,9 @@ class EventFile:
         kinds = as_ints([_KIND_GROUP.get(type(event), _OTHER) for event in events])
         for group in np.unique(kinds).tolist():
             rows = np.flatnonzero(kinds == group)
-            chosen = events if rows.size == len(events) else [events[i] for i in rows.tolist()]
+            chosen = (
+                list(events) if rows.size == len(events) else [events[i] for i in rows.tolist()]
+            )
             if group == _STEP:
                 writer.steps.add(chosen, at[rows])
             elif group == _END:

@@ -7,7 +7,7 @@ _HEADER: Final = b'{"k":"process"'
 
 
 def looks_like_events(path: Path, head: bytes) -> bool:
-    """Return whether a file is one of ours: by its first record, or by its name if it is damaged."""
+    """Return whether a file is ours: by its first record, or its name if that is damaged."""
     first = head.lstrip()[: len(_HEADER)]
     named = path.name.startswith("events-") and path.suffix == ".jsonl"
     return first == _HEADER or (named and bool(head))
