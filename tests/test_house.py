@@ -93,7 +93,8 @@ def test_every_package_has_a_sorted_importable_face() -> None:
 
 def test_every_folder_of_code_is_a_package() -> None:
     folders = {path.parent for path in SOURCE.rglob("*.py")}
-    assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
+    bare = {folder.name for folder in folders if not (folder / "__init__.py").exists()}
+    assert bare <= {"inject"}  # its sitecustomize is found through PYTHONPATH, not imported
 
 
 def test_no_file_is_too_long() -> None:

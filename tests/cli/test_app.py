@@ -1,8 +1,8 @@
 """The tree of commands: listing, typos, version."""
 
 import pytest
-from conftest import Cli
 
+from conftest import Cli
 from goodput import __version__
 
 

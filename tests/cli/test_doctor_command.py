@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from conftest import Cli
 
+from conftest import Cli
 from goodput.doctor import Checkup
 
 
