@@ -133,7 +133,8 @@ def _lost(books: Books, rollbacks: Sequence[Rollback]) -> Lost:
             continue
         low, high = painted.stream.segment_bounds()[index]
         n = painted.stream.n[painted.steps.row]
-        rows = (painted.steps.row >= low) & (painted.steps.row < high)
+        row = np.arange(painted.stream.n.size)[painted.steps.row]
+        rows = (row >= low) & (row < high)
         rows &= (n < rollback.until) & (n + np.maximum(painted.steps.covers, 1) > rollback.first)
         amount = int(lost[rows].sum())
         time += amount

@@ -44,8 +44,13 @@ class Steps(NamedTuple):
     """Of the kept ones, steps in durable state."""
     comm: Ints | None
     """Exposed communication within `own`, ns; None = not measured."""
-    row: Ints
-    """Row in the rank's stream."""
+    row: Ints | slice
+    """Rows in the rank's stream."""
+
+    @property
+    def begins(self) -> bool:
+        """Whether the first record here is the first of the stream."""
+        return (self.row.start or 0) == 0 if isinstance(self.row, slice) else self.row[0] == 0
 
 
 class Fate(NamedTuple):
@@ -138,18 +143,17 @@ def _finish(trial: Trial, stream: Stream, *, open_finished: bool) -> _Finished:
         last = int(end[-1]) if stream.n.size else trial.started_at_ns
         return _Finished(end, torn=False, last_end=last)
     start = int(stream.start[-1])
-    usual = median_step(stream) * int(stream.counts()[-1])
     outcome = trial.end.outcome
-    if outcome in CLEAN:
-        bound = trial.end.fault_at_ns
-        last = min(bound, start + usual) if usual else bound
-    elif open_finished:
-        last = min(trial.until_ns, start + usual)
-    else:
+    if outcome not in CLEAN and not open_finished:
         return _Finished(end, torn=outcome == "failed", last_end=start)
+    usual = median_step(stream) * int(stream.counts()[-1])
+    bound = trial.end.fault_at_ns if outcome in CLEAN else trial.until_ns
+    last = max(min(bound, start + usual) if usual else bound, start)
+    if not usual and outcome not in CLEAN:
+        last = start
     end = end.copy()
-    end[-1] = max(last, start)
-    return _Finished(end, torn=False, last_end=max(last, start))
+    end[-1] = last
+    return _Finished(end, torn=False, last_end=last)
 
 
 def _ending(trial: Trial, fault: int, noticed: int) -> list[Layer]:
@@ -198,31 +202,36 @@ def _steps(
     start, end = stream.start, finished.end
     count = stream.counts()
     kept = _kept(stream, count, fate.kept_until)
-    whole = end >= 0
-    row = np.arange(start.size, dtype=np.int64)
-    if not bool(whole.all()):
-        if finished.torn:
-            end = end.copy()
-            end[-1], count = max(fault, int(start[-1])), count.copy()
-            count[-1] = 0
-            kept = kept.copy()
-            kept[-1] = 0
-            whole = end >= 0
-        row = row[whole]
-        start, end, count, kept = start[whole], end[whole], count[whole], kept[whole]
+    if finished.torn:
+        end, count, kept = end.copy(), count.copy(), kept.copy()
+        end[-1], count[-1], kept[-1] = max(fault, int(start[-1])), 0, 0
+    row = _finished_rows(end)
+    start, end, count, kept = start[row], end[row], count[row], kept[row]
     if start.size and (int(start[0]) < low or int(end[-1]) > high):
         start, end = np.clip(start, low, high), np.clip(end, low, high)
-    own = end - start - covered.within(start, end)
-    saved = _saved(stream, kept, row, fate.saved_until)
+    own = end - start
+    if covered.total:
+        own -= covered.within(start, end)
+    saved = _saved(stream.n[row], kept, fate.saved_until)
     comm = _communication(stream, own, start, end, row)
     return Steps(start, end, own, count, kept, saved, comm, row)
+
+
+def _finished_rows(end: Ints) -> Ints | slice:
+    """Rows of the records that have an end: nearly always all, or all but the last."""
+    if int(end[-1]) < 0 and bool((end[:-1] >= 0).all()):
+        return slice(0, end.size - 1)
+    whole = end >= 0
+    return slice(0, end.size) if bool(whole.all()) else np.flatnonzero(whole)
 
 
 def _kept(stream: Stream, count: Ints, kept_until: Sequence[int]) -> Ints:
     """Steps of each record that are in the final state, shape (S,)."""
     bounds = stream.segment_bounds()
-    if len(bounds) == 1 and kept_until and int(stream.n[-1] + count[-1]) <= kept_until[0]:
-        return count
+    if len(bounds) == 1 and kept_until:
+        last = stream.n.size - 1 - (int(stream.end[-1]) < 0)  # an open record counts for nothing
+        if last < 0 or int(stream.n[last] + count[last]) <= kept_until[0]:
+            return count
     kept = np.zeros(count.size, dtype=np.int64)
     for index, (first, last) in enumerate(bounds):
         until = kept_until[min(index, len(kept_until) - 1)] if kept_until else 0
@@ -231,15 +240,16 @@ def _kept(stream: Stream, count: Ints, kept_until: Sequence[int]) -> Ints:
     return kept
 
 
-def _saved(stream: Stream, kept: Ints, row: Ints, until: int) -> Ints:
+def _saved(numbers: Ints, kept: Ints, until: int) -> Ints:
     """Kept steps of each record that are in durable state, shape (S,)."""
-    numbers = stream.n[row]
     if kept.size == 0 or int(numbers.max()) + int(kept.max()) <= until:
         return kept
     return np.clip(until - numbers, 0, kept)
 
 
-def _communication(stream: Stream, own: Ints, start: Ints, end: Ints, row: Ints) -> Ints | None:
+def _communication(
+    stream: Stream, own: Ints, start: Ints, end: Ints, row: Ints | slice
+) -> Ints | None:
     """Exposed communication of each step: recorded with it, and from spans that lie in it."""
     total: Ints | None = None
     if stream.comm is not None:
@@ -264,18 +274,21 @@ def _labels(
 ) -> dict[str, Cover]:
     """Names for time that nothing else explains: user's spans outside steps, a step under way."""
     low, high, fault = instants
-    named = [i for i, label in enumerate(stream.labels) if not class_of(label)]
     layers: list[Layer] = []
     until = np.where(stream.span_end >= 0, stream.span_end, np.int64(fault))
-    for index in named:
+    for index, label in enumerate(stream.labels):
         rows = stream.span_label == index
-        part = f"unattributed/{stream.labels[index].name}"
+        if class_of(label) or not bool(rows.any()):
+            continue
+        part = f"unattributed/{label.name}"
         layers.append(Layer(part, stream.span_start[rows], until[rows]))
     if trial.end.outcome in {"running", "unknown"} and stream.n.size and int(stream.end[-1]) < 0:
         layers.append(Layer("unattributed/step in progress", stream.start[-1:], as_ints([high])))
     if not layers:
         return {}
-    above = [Layer("", *covered), Layer("", *union(steps.start, steps.end))]
+    first = min(int(layer.start.min()) for layer in layers if layer.start.size)
+    near = slice(int(np.searchsorted(steps.end, first, side="right")), None)
+    above = [Layer("", *covered), Layer("", steps.start[near], steps.end[near])]
     owned, _ = partition([*above, *layers], low, high)
     return {label: Cover(own) for label, own in owned.items() if label}
 
@@ -285,4 +298,4 @@ def _bounds(windows: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
 
 
 _NONE = as_ints([])
-NO_STEPS = Steps(_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, None, _NONE)
+NO_STEPS = Steps(_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, None, slice(0, 0))

@@ -28,7 +28,7 @@ def waits(painted: Mapping[int, Painted], workers: Sequence[ProcessLog]) -> dict
         painted: windows of the ranks that recorded their steps.
         workers: all processes of the attempt: summaries of the other ranks count as well.
     """
-    exact = {r: p for r, p in painted.items() if p.steps.comm is not None and p.steps.row.size}
+    exact = {r: p for r, p in painted.items() if p.steps.comm is not None and p.steps.start.size}
     windows = {
         worker.header.rank: worker.windows
         for worker in workers
@@ -36,7 +36,7 @@ def waits(painted: Mapping[int, Painted], workers: Sequence[ProcessLog]) -> dict
     }
     if not exact or len(exact) + len(windows) < 2:
         return {}
-    lead = min(exact, key=lambda r: (-exact[r].steps.row.size, r))
+    lead = min(exact, key=lambda r: (-exact[r].steps.start.size, r))
     numbers = _numbers(exact[lead])
     median, slowest = _extremes(exact, windows, numbers)
     return {rank: _wait(p, numbers, median, slowest) for rank, p in exact.items()}

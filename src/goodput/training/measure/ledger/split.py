@@ -60,7 +60,7 @@ def split(
     comm = steps.comm
     out: dict[str, Ints] = {}
     ideal = targets.ideal * steps.covers if np.any(targets.ideal) else None
-    if ideal is not None and int(steps.row[0]) == 0 and int(steps.covers[0]) > 0:
+    if ideal is not None and steps.begins and int(steps.covers[0]) > 0:
         warm = max(int(work[0]) - int(ideal[0]), 0)
         if warm:
             work = work.copy()

@@ -40,7 +40,10 @@ class Stream(NamedTuple):
 
     def counts(self) -> Ints:
         """Return the steps covered by each record, shape (S,)."""
-        return np.ones(self.n.size, dtype=np.int64) if self.covers is None else self.covers
+        if self.covers is not None:
+            return self.covers
+        ones: Ints = np.broadcast_to(np.int64(1), self.n.shape)  # takes no memory
+        return ones
 
     def segment_bounds(self) -> list[tuple[int, int]]:
         """Return [first row, last row + 1) of each segment."""

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from goodput.core.stats.order import order_statistics
 from goodput.core.timeline import Ints, as_ints
 from goodput.core.waterfall import Loss, Part, Waterfall
 from goodput.training.measure.eventlog import EventLog
@@ -209,7 +210,7 @@ def _steps(books: Books) -> StepStats:
     for trial, shares in zip(books.plan.trials, books.shares, strict=True):
         steps = shares[0].measured.painted.steps
         stream = shares[0].measured.painted.stream
-        if trial.lead < 0 or stream is None or steps.row.size == 0:
+        if trial.lead < 0 or stream is None or steps.start.size == 0:
             continue
         executed += int(steps.covers.sum())
         kept += int(steps.kept.sum())
@@ -244,8 +245,7 @@ def quantiles_of(parts: Sequence[Ints], at: Sequence[float]) -> list[int]:
     if values.size == 0:
         return [0] * len(at)
     ranks = [int(q * (values.size - 1)) for q in at]
-    ordered = np.partition(values, sorted(set(ranks)))
-    return [int(ordered[rank]) for rank in ranks]
+    return order_statistics(values, ranks)
 
 
 def _attempt(books: Books, trial: Trial) -> Attempt:
@@ -253,7 +253,7 @@ def _attempt(books: Books, trial: Trial) -> Attempt:
     lead = trial.lead_stream
     segments = plan.segments_of(trial.index)
     steps = books.shares[trial.index][0].measured.painted.steps
-    counted = trial.lead >= 0 and steps.row.size > 0
+    counted = trial.lead >= 0 and steps.start.size > 0
     totals = books.totals(trial.started_at_ns, trial.until_ns)
     return Attempt(
         key=trial.key,
@@ -285,7 +285,7 @@ def _ranks(books: Books, low: int, high: int) -> tuple[Rank, ...]:
             details.setdefault(worker.header.rank, worker.header.detail)
         for share in shares:
             steps = share.measured.painted.steps
-            if share.own and steps.row.size:
+            if share.own and steps.start.size:
                 whole = steps.covers > 0
                 work = None if steps.comm is None else (steps.own - steps.comm)[whole]
                 seen.setdefault(share.rank, []).append(((steps.end - steps.start)[whole], work))

@@ -12,6 +12,7 @@ import numpy as np
 from goodput.core.errors import ConfigError
 from goodput.core.events import Work
 from goodput.core.hardware import match_chip, peak_flops
+from goodput.core.stats.order import order_statistics
 from goodput.core.timeline import Ints
 from goodput.training.measure.ledger.options import Options
 from goodput.training.measure.ledger.paint import Painted
@@ -62,7 +63,7 @@ def ideals_of(plan: Plan, painted: Sequence[dict[int, Painted]], options: Option
 def targets_for(plan: Plan, painted: Painted, world: int, ideals: Ideals) -> Targets:
     """Return what each step of a window should take."""
     stream, steps = painted.stream, painted.steps
-    if stream is None or steps.row.size == 0:
+    if stream is None or steps.start.size == 0:
         return Targets(0, 0)
     known = ideals.flops
     peak = known.peak_flops_per_chip if known is not None and not known.refused else 0.0
@@ -133,7 +134,7 @@ def _sample(
     spare: dict[Key, list[Ints]],
 ) -> None:
     stream, steps = window.stream, window.steps
-    if stream is None or steps.row.size == 0:
+    if stream is None or steps.start.size == 0:
         return
     ordinary = (steps.covers > 0) & (steps.kept == steps.covers)
     for low, high in options.exclude:
@@ -142,7 +143,7 @@ def _sample(
     if stream.covers is not None:
         per_step = per_step // np.maximum(steps.covers, 1)
     later = ordinary.copy()
-    later[: 1 if int(steps.row[0]) == 0 else 0] = False  # the first step of a process warms up
+    later[: 1 if steps.begins else 0] = False  # the first step of a process warms up
     for index, name in enumerate(stream.shapes):
         mine = None if stream.shape is None else stream.shape[steps.row] == index
         for pool, rows in ((pools, later), (spare, ordinary)):
@@ -156,8 +157,7 @@ def _sample(
 
 def _fast(samples: list[Ints]) -> int:
     values = samples[0] if len(samples) == 1 else np.concatenate(samples)
-    rank = int(FAST_QUANTILE * (values.size - 1))
-    return int(np.partition(values, rank)[rank])
+    return order_statistics(values, [int(FAST_QUANTILE * (values.size - 1))])[0]
 
 
 def _flops(

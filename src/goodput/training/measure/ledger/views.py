@@ -181,11 +181,11 @@ def _step_times(books: Books, low: int, high: int) -> StepTimes:
 def _lead_steps(share: Share, low: int, high: int) -> tuple[Ints, Ints, Ints]:
     painted = share.measured.painted
     steps, stream = painted.steps, painted.stream
-    if stream is None or steps.row.size == 0:
+    if stream is None or steps.start.size == 0:
         return as_ints([]), as_ints([]), as_ints([])
     rows = (steps.covers > 0) & (steps.start >= low) & (steps.start < high)
     length = (steps.end - steps.start)[rows] // steps.covers[rows]
-    return stream.n[steps.row[rows]], steps.start[rows], length
+    return stream.n[steps.row][rows], steps.start[rows], length
 
 
 def _bin(values: Ints) -> tuple[int, int, int, int]:
