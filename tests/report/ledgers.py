@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from goodput.core.notes import Note
 from goodput.core.waterfall import Loss, Part, Provenance, Waterfall
 from goodput.training.measure.ledger.types import (
     LEDGER_SCHEMA,
@@ -19,7 +20,6 @@ from goodput.training.measure.ledger.types import (
     Incident,
     Ledger,
     ModelFlops,
-    Note,
     Outcome,
     Rank,
     Saved,

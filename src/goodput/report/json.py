@@ -5,7 +5,7 @@ Keys come in the order of the Struct fields, so equal ledgers give equal bytes.
 
 import msgspec
 
-from goodput.core.errors import DataError
+from goodput.core.errors import AccountingError, DataError
 from goodput.training.measure.ledger.types import LEDGER_SCHEMA, Ledger
 
 _MAJOR = LEDGER_SCHEMA.rsplit(".", 1)[0]
@@ -35,7 +35,7 @@ def from_json(text: bytes | str) -> Ledger:
     """Return the ledger that `to_json` wrote; unknown fields are ignored (formats grow).
 
     Raises:
-        DataError: not JSON, not a ledger, or one of another major version.
+        DataError: not JSON, not a ledger, sums that are off, or another major version.
     """
     try:
         head = msgspec.json.decode(text, type=_Head)
@@ -45,7 +45,7 @@ def from_json(text: bytes | str) -> Ledger:
                 remedy="Install the goodput-ml that wrote it",
             )
         return msgspec.json.decode(text, type=Ledger)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, AccountingError, RecursionError) as error:
         raise DataError(f"not a training ledger: {error}") from error
 
 

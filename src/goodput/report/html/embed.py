@@ -9,8 +9,9 @@ from typing import Final
 
 import msgspec
 
+from goodput.core.notes import Note
 from goodput.report.json import to_json
-from goodput.training.measure.ledger.types import Band, Ledger, Note, Track
+from goodput.training.measure.ledger.types import Band, Ledger, Track
 
 BUDGET_BYTES: Final = 1_000_000
 """For the embedded JSON; with styles, scripts and tables a page stays under 1.5 MB."""

@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from goodput.core.notes import Note
 from goodput.report.html.markup import Markup, element
 from goodput.report.html.parts import Cell, Head, sortable
 from goodput.report.html.shell import section
 from goodput.report.units import Scale, count, duration, elapsed, instant, percent, scale_for
-from goodput.training.measure.ledger.types import Attempt, Incident, Ledger, Note, Rank
+from goodput.training.measure.ledger.types import Attempt, Incident, Ledger, Rank
 
 FEW_INCIDENTS = 8
 """Up to here a table by cause says nothing that the incidents do not."""

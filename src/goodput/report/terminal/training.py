@@ -17,7 +17,8 @@ from goodput.report.units import count, duration, percent, period, scale_for
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from goodput.training.measure.ledger.types import Ledger, ModelFlops, Note
+    from goodput.core.notes import Note
+    from goodput.training.measure.ledger.types import Ledger, ModelFlops
 
 MAX_NOTES: Final = 6
 _LEVEL_ORDER: Final = {"error": 0, "warning": 1, "info": 2}
