@@ -13,8 +13,8 @@ _MAX_BINS: Final = 1 << 20
 def order_statistics(values: NDArray[np.int64], ranks: Sequence[int]) -> list[int]:
     """Return the values that would stand at the given places if the array were sorted.
 
-    Values are put into bins by the leading bits of their float32 form, which keeps their order; only
-    the bins that hold a wanted rank are looked at again. Exact for any int64 >= 0.
+    Values are put into bins by the leading bits of their float32 form, which keeps their order;
+    only the bins that hold a wanted rank are looked at again. Exact for any int64 >= 0.
 
     Args:
         values: shape (N,), N > 0, not changed.
