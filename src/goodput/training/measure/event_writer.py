@@ -24,6 +24,8 @@ _DESCRIPTOR_FLOOR: Final = 256
 """Our descriptor is kept above this: if a program closes all descriptors and opens its own files,
 those get the lowest numbers, and a record can never land in one of them."""
 _CLOSE_PATIENCE_S: Final = 2.0
+_SIGNS_OF_TRAINING: Final = (b'{"k":"step"', b'{"k":"resumed"', b'{"k":"committed"')
+_HELD_MOST: Final = 10_000
 _NEVER_NS: Final = 1 << 63
 _TAIL_CHUNK: Final = 1 << 20
 
@@ -35,6 +37,8 @@ class EventWriter:
         path: the file; its folder is created, also again when somebody deleted it.
         header: makes the first line of the file, with the clocks of that moment.
         dropped: makes the line that says how many records were lost, and why.
+        held: keep the lines in memory, and make no file, until a `step`, `resumed` or `committed`
+            record shows that this process trains (or `release` is called).
         clock: monotonic clock, ns (tests inject one).
     """
 
@@ -46,6 +50,7 @@ class EventWriter:
         "_dropped_line",
         "_header",
         "_header_done",
+        "_held",
         "_lock",
         "_nested",
         "_pending",
@@ -67,6 +72,7 @@ class EventWriter:
         *,
         header: Callable[[], bytes],
         dropped: Callable[[int, str], bytes],
+        held: bool = False,
         clock: Callable[[], int] = monotonic_ns,
     ) -> None:
         self.path = path
@@ -93,8 +99,10 @@ class EventWriter:
         self._nested = 0
         # Reentrant, because a signal handler may record while this very thread is in the slow path.
         self._lock = threading.RLock()
-        with self._lock:
-            self._recover()
+        self._held: list[bytes] | None = [header()] if held else None
+        if not held:
+            with self._lock:
+                self._recover()
 
     @property
     def disabled(self) -> bool:
@@ -123,6 +131,9 @@ class EventWriter:
                 return
             self._busy = True
             try:
+                if self._held is not None:
+                    self._hold(line)
+                    return
                 if self.fd >= 0:
                     self._break(error)
                 if self._clock() >= self._retry_at and self._recover() and self._put(line):
@@ -130,6 +141,17 @@ class EventWriter:
                 self._lost(1)
             finally:
                 self._busy = False
+
+    def release(self) -> None:
+        """Make the file and write what was held back; nothing if nothing is."""
+        with self._lock:
+            if self._held is None or self._disabled:
+                return
+            (first, *lines), self._held = self._held, None
+            self._header = lambda: first
+            self._recover()
+        for line in lines:
+            self.append(line, 0)
 
     def torn(self, done: int) -> None:
         """A write stopped short (disk full in mid-line): end the torn line before the next record.
@@ -176,6 +198,9 @@ class EventWriter:
             return
         try:
             self._busy = True
+            if self._held is not None:
+                self.disable()
+                return
             if self.fd < 0 or self._deleted():
                 self._recover()
             elif self._pending or self._nested:
@@ -205,6 +230,15 @@ class EventWriter:
         if descriptor >= 0:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
+
+    def _hold(self, line: bytes) -> None:
+        """Keep a line until it is known whether this process trains."""
+        if self._held is None:
+            return
+        self._held.append(line)
+        if line.startswith(_SIGNS_OF_TRAINING) or len(self._held) > _HELD_MOST:
+            self._busy = False  # what follows is ordinary writing
+            self.release()
 
     def _break(self, error: OSError) -> None:
         """Send all records to the slow path until a retry works."""

@@ -15,7 +15,7 @@ from goodput.training.measure.farewell import Farewell
 from goodput.training.measure.identity import Identity, identify
 from goodput.training.measure.run import Detail, Run, describe
 
-__all__ = ["Run", "current", "open_run", "start"]
+__all__ = ["Run", "current", "open_run", "start", "start_held"]
 
 
 class _Process:
@@ -69,18 +69,27 @@ def start(
     with _process.lock:
         run = _process.run
         if run is not None and run.enabled and _agrees(run, identity, role):
+            run.release()
             return run
-        if run is not None:
-            run.close()
-        if _process.farewell is not None:
-            _process.farewell.uninstall()
         run = open_run(identity, detail=_detail(detail, identity), role=role, chip=chip)
-        _process.run = run
-        _process.farewell = Farewell(run, describe=describe)
-        _process.farewell.install()
+        _take_over(run)
     if chips is not None and identity.rank == 0:
         run.allocated(chips)
     return run
+
+
+def start_held() -> Run:
+    """The open Run of this process, else one that makes no file before a record shows training.
+
+    For hooks that are put into every Python process of a job: most of them never train.
+    """
+    with _process.lock:
+        run = _process.run
+        if run is None or not run.enabled:
+            identity = identify()
+            run = open_run(identity, detail=_detail("auto", identity), held=True)
+            _take_over(run)
+        return run
 
 
 def current() -> Run | None:
@@ -92,7 +101,12 @@ def current() -> Run | None:
 
 
 def open_run(
-    identity: Identity, *, detail: Detail = "steps", role: str = "worker", chip: str = ""
+    identity: Identity,
+    *,
+    detail: Detail = "steps",
+    role: str = "worker",
+    chip: str = "",
+    held: bool = False,
 ) -> Run:
     """A Run of its own, not `current` and without exit hooks: what a launcher writes into.
 
@@ -101,6 +115,7 @@ def open_run(
         detail: `steps` or `windows`.
         role: `worker` or `launcher`.
         chip: name in the hardware table.
+        held: make no file before a record shows that this process trains.
     """
     name = f"events-r{identity.rank}-{identity.host}-{identity.pid}-{os.urandom(4).hex()}.jsonl"
     run = Run(
@@ -110,9 +125,21 @@ def open_run(
         role=role,
         chip=chip,
         writer=f"goodput-ml {__version__}",
+        held=held,
     )
     _process.open = [*(other for other in _process.open if other.enabled), run]
     return run
+
+
+def _take_over(run: Run) -> None:
+    """Make `run` the one of this process."""
+    if _process.run is not None:
+        _process.run.close()
+    if _process.farewell is not None:
+        _process.farewell.uninstall()
+    _process.run = run
+    _process.farewell = Farewell(run, describe=describe)
+    _process.farewell.install()
 
 
 def _agrees(run: Run, identity: Identity, role: str) -> bool:

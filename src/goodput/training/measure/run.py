@@ -50,6 +50,7 @@ class Run:
         role: `worker` or `launcher`.
         chip: name in the hardware table.
         writer: program and version, for the file's first line.
+        held: make no file before a record shows that this process trains.
         wall_ns: wall clock (tests inject one).
         mono_ns: monotonic clock (tests inject one).
     """
@@ -75,6 +76,7 @@ class Run:
         role: str = "worker",
         chip: str = "",
         writer: str = "",
+        held: bool = False,
         wall_ns: Callable[[], int] = _time_ns,
         mono_ns: Callable[[], int] = _monotonic_ns,
     ) -> None:
@@ -95,7 +97,7 @@ class Run:
         def dropped(lost: int, reason: str) -> bytes:
             return line_of(events.Dropped(t=wall_ns(), m=mono_ns(), count=lost, reason=reason))
 
-        self._file = EventWriter(path, header=header, dropped=dropped, clock=mono_ns)
+        self._file = EventWriter(path, header=header, dropped=dropped, held=held, clock=mono_ns)
 
     @property
     def path(self) -> Path:
@@ -375,6 +377,10 @@ class Run:
             t=self._wall(), m=at_ns, outcome=outcome, error=error, signal=signal
         )
         self._file.close(line_of(end))
+
+    def release(self) -> None:
+        """Make the file of a run that holds its records back."""
+        self._file.release()
 
     def progress(self) -> tuple[int, int]:
         """A value that changes when anything was recorded since."""

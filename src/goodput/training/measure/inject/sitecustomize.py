@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - not a package: Python finds this file by its name in a folder of PYTHONPATH
 """Instruments a training process without a change to its script (`goodput train record`).
 
 Python imports the first `sitecustomize` on its path at start-up. This one makes way for the next
@@ -6,14 +5,13 @@ one, and then, in a process that may train, waits for `import torch` and calls
 `goodput.instrument()`. It must stay cheap: every Python process of the job runs it.
 """
 
-import contextlib
 import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import PurePath
 from types import ModuleType
 
-_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - no pathlib walk at start
+# os.path, since importing pathlib would cost every process more than all the rest.
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
 _LAUNCHERS = frozenset({"accelerate", "deepspeed", "goodput", "mpirun", "ray", "torchrun"})
 _LAUNCHER_MODULES = (
     "accelerate.commands.",
@@ -28,7 +26,7 @@ _CHILD_CODE = ("from multiprocessing.", "import multiprocessing")
 
 
 def trains(argv: list[str]) -> bool:
-    """False for processes that start or help others: launchers, children of multiprocessing.
+    """False for processes that only start or help others.
 
     Args:
         argv: the interpreter's whole command line (sys.orig_argv).
@@ -38,12 +36,21 @@ def trains(argv: list[str]) -> bool:
         if word == "-m":
             return not next(words, "").startswith(_LAUNCHER_MODULES)
         if word == "-c":
-            return not next(words, "").startswith(_CHILD_CODE)
+            return True
         if word in {"-W", "-X"}:
             next(words, "")
         elif not word.startswith("-"):
-            return PurePath(word).name not in _LAUNCHERS and "compile_worker" not in word
+            return word.rpartition("/")[2] not in _LAUNCHERS and "compile_worker" not in word
     return True
+
+
+def is_worker(argv: list[str], environ: dict[str, str]) -> bool:
+    """True if a launcher says that this process is a rank, so that its record can begin at once.
+
+    Children of multiprocessing inherit the variables of a rank; most of them load data.
+    """
+    child = any(word.startswith(_CHILD_CODE) for word in argv)
+    return not child and environ.get("RANK", "").isdecimal() and "WORLD_SIZE" in environ
 
 
 class AfterTorch:
@@ -88,12 +95,15 @@ class _Loader:
 def _instrument() -> None:
     try:
         from goodput.training.measure.instrument import instrument
+        from goodput.training.measure.recorder import start, start_held
 
-        instrument()
+        instrument(start() if is_worker(sys.orig_argv, dict(os.environ)) else start_held())
     except Exception as error:  # noqa: BLE001 - the recorder's wall; said on stderr
         text = f"goodput: this process is not instrumented: {type(error).__name__}: {error}\n"
-        with contextlib.suppress(OSError):
+        try:
             os.write(2, text.encode(errors="replace"))
+        except OSError:
+            return
 
 
 def _make_way() -> None:
