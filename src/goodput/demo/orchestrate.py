@@ -178,7 +178,7 @@ class _Parents:
 
 def _command(folder: Folder) -> list[str]:
     record = [sys.executable, "-m", "goodput", "train", "record"]
-    record += ["--job", JOB, "--dir", str(folder.events), "--chips", str(WORLD)]
+    record += ["--job", JOB, "--dir", str(folder.events)]
     record += ["--relaunch", str(LAUNCHES - 1), "--"]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     torchrun += ["--local-addr", "127.0.0.1", "--nproc-per-node", str(WORLD)]

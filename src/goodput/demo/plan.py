@@ -49,14 +49,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 SHORT: Final = Plan(
-    steps=54,
-    checkpoint_every=10,
-    evaluate_every=20,
-    group_timeout_s=6.0,
-    kill_step=17,
-    hang_step=36,
+    steps=36,
+    checkpoint_every=6,
+    evaluate_every=12,
+    group_timeout_s=4.0,
+    kill_step=10,
+    hang_step=22,
 )
-"""The same story in about 75 s, for the ground-truth test."""
+"""The same story in about 70 s, for the ground-truth test."""
 
 
 class Folder:

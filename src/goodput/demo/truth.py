@@ -4,7 +4,9 @@ No event file and no ledger code is read here: the ledger is checked against thi
 those of docs/concepts.md; amounts are chip-nanoseconds (one process = one chip).
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,7 +16,7 @@ from goodput.core.errors import DataError
 from goodput.demo.plan import Folder
 from goodput.demo.witness import Mark, read_marks
 from goodput.training.faults import read_truth
-from goodput.training.faults.truthlog import Sent
+from goodput.training.faults.truthlog import Opened, Sent
 
 CLASSES: Final = (
     "steps",
@@ -31,6 +33,11 @@ CLASSES: Final = (
 """`steps`: kept steps in full (the ledger's useful, slow, straggler and communication together);
 `teardown`: after the last phase; `other`: between two phases."""
 
+_CLOSING: Final = re.compile(
+    r"^W(\d{4} \d\d:\d\d:\d\d\.\d+) .*Sending process \d+ closing signal", re.MULTILINE
+)
+"""torchrun's line when it ends the workers of a failed group (torch 2.13)."""
+
 _PHASES: Final = {
     "data_begin": ("data_end", "data"),
     "step_begin": ("step_end", "step"),
@@ -46,6 +53,8 @@ class Launch(NamedTuple):
     exit_ns: int
     workers: dict[int, tuple[Mark, ...]]
     """Marks by rank."""
+    notices: tuple[int, ...] = ()
+    """When torchrun, having seen a worker fail, told the others to end."""
 
 
 class Strike(msgspec.Struct, frozen=True):
@@ -57,7 +66,7 @@ class Strike(msgspec.Struct, frozen=True):
     """Step that rank 0 was in or had last begun."""
     at_ns: int
     noticed_ns: int
-    """A surviving rank's collective failed, or torchrun was gone."""
+    """A peer's collective failed, or torchrun saw the exit; the first of the two."""
     relaunched_ns: int
     """0 = never."""
     rework_steps: int
@@ -102,8 +111,11 @@ def read(folder: Folder) -> Truth:
     Raises:
         DataError: the witness files are missing or not those of a finished run.
     """
-    launches = _launches(folder.truth)
-    faults = tuple(entry for entry in read_truth(folder.faults) if isinstance(entry, Sent))
+    entries = read_truth(folder.faults)
+    faults = tuple(entry for entry in entries if isinstance(entry, Sent))
+    clocks = next((entry for entry in entries if isinstance(entry, Opened)), None)
+    notices = _notices(folder.log, clocks) if clocks and folder.log.exists() else ()
+    launches = _launches(folder.truth, notices)
     if not launches:
         raise DataError("no witness marks of a launch", path=folder.truth)
     return account(launches, faults)
@@ -147,7 +159,19 @@ def account(launches: Sequence[Launch], faults: Sequence[Sent]) -> Truth:
     )
 
 
-def _launches(folder: Path) -> tuple[Launch, ...]:
+def _notices(log: Path, clocks: Opened) -> tuple[int, ...]:
+    """Return when torchrun sent closing signals, on the monotonic clock, to the millisecond."""
+    year = datetime.fromtimestamp(clocks.t / 1e9).year  # noqa: DTZ006 - torchrun logs local time
+    found = []
+    for text in _CLOSING.findall(log.read_text(errors="replace")):
+        at = datetime.strptime(f"{year}{text}", "%Y%m%d %H:%M:%S.%f")  # noqa: DTZ007
+        if at.timestamp() * 1e9 < clocks.t - 86_400 * 10**9:
+            at = at.replace(year=year + 1)  # a run over New Year
+        found.append(round(at.timestamp() * 1e9) - clocks.t + clocks.m)
+    return tuple(found)
+
+
+def _launches(folder: Path, notices: Sequence[int]) -> tuple[Launch, ...]:
     workers: dict[int, dict[int, tuple[Mark, ...]]] = {}
     for path in sorted(folder.glob("worker-*.log")):
         marks = read_marks(path)
@@ -162,7 +186,8 @@ def _launches(folder: Path) -> tuple[Launch, ...]:
             raise DataError("no start and exit: the run was cut off", path=path)
         pid = int(path.stem.removeprefix("torchrun-"))
         start_ns, exit_ns = times["start"].number, times["exit"].at_ns
-        launches.append(Launch(start_ns, exit_ns, workers.get(pid, {})))
+        mine = tuple(at for at in notices if start_ns <= at <= exit_ns)
+        launches.append(Launch(start_ns, exit_ns, workers.get(pid, {}), mine))
     return tuple(sorted(launches, key=lambda launch: launch.start_ns))
 
 
@@ -174,8 +199,8 @@ def _strike(launches: Sequence[Launch], number: int, faults: Sequence[Sent]) -> 
     if not hits and not failures:
         return None
     at_ns = hits[0].m if hits else min(failures)
-    # torchrun's SIGTERM can make a rank fail after a peer did: the first one noticed it.
-    noticed_ns = min((at for at in failures if at >= at_ns), default=launch.exit_ns)
+    noticed = [at for at in (*failures, *launch.notices) if at >= at_ns]
+    noticed_ns = min(noticed, default=launch.exit_ns)
     lead = [mark for mark in launch.workers.get(0, ()) if mark.at_ns <= at_ns]
     begun = [mark.number for mark in lead if mark.what == "step_begin"]
     done = sum(mark.what == "step_end" for mark in lead)
