@@ -53,6 +53,8 @@ class End(msgspec.Struct, frozen=True):
     cause: str = ""
     evidence: str = ""
     rank: int = -1
+    noticed: bool = False
+    """Somebody recorded that something was wrong; else only the next attempt shows it."""
     recorded: bool = False
     """The fault and its notice were both recorded, not inferred."""
     exit_code: int = -1

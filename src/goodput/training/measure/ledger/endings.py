@@ -112,6 +112,7 @@ def _fault(launch: Launch, streams: dict[int, Stream], *, over_at_ns: int, until
         cause=cause,
         evidence=evidence,
         rank=rank,
+        noticed=bool(said),
         recorded=bool(declared and said),
         exit_code=over.exit_code if over is not None else -1,
         signal=over.signal if over is not None else 0,

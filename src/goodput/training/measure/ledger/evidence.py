@@ -59,8 +59,7 @@ def _startup(books: Books) -> Evidence:
 
 def _detection(amount: int, books: Books) -> Evidence:
     failed = [t for t in books.plan.trials if t.end.outcome == "failed"]
-    noticed = any(t.end.noticed_at_ns > t.end.fault_at_ns for t in failed)
-    if failed and not noticed and not amount:
+    if failed and not amount and not any(t.end.noticed for t in failed):
         return "not measured", "nobody recorded when the fault was noticed; see recovery"
     return _recovery(books)
 

@@ -41,7 +41,7 @@ def _ends(books: Books) -> Iterator[Note]:
             text="the job's end was not recorded: the account stops at its last sign of life",
         )
     inferred = [t for t in plan.trials if t.end.outcome == "failed" and not t.end.recorded]
-    silent = [t for t in inferred if t.end.noticed_at_ns == t.end.fault_at_ns]
+    silent = [t for t in inferred if not t.end.noticed]
     if silent:
         yield Note(
             level="info",

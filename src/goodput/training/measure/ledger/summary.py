@@ -216,7 +216,7 @@ def _steps(books: Books) -> StepStats:
         kept += int(steps.kept.sum())
         saved += int(steps.saved.sum())
         whole = steps.covers > 0
-        length = steps.end - steps.start
+        length = steps.own
         if stream.covers is not None or not bool(whole.all()):
             length = length[whole] // steps.covers[whole]
         lengths.append(length)
@@ -288,7 +288,7 @@ def _ranks(books: Books, low: int, high: int) -> tuple[Rank, ...]:
             if share.own and steps.start.size:
                 whole = steps.covers > 0
                 work = None if steps.comm is None else (steps.own - steps.comm)[whole]
-                seen.setdefault(share.rank, []).append(((steps.end - steps.start)[whole], work))
+                seen.setdefault(share.rank, []).append((steps.own[whole], work))
     means = {
         rank: _mean([w for _, w in rows if w is not None]) if rows[0][1] is not None else -1
         for rank, rows in seen.items()

@@ -66,8 +66,9 @@ class StepStats(msgspec.Struct, frozen=True):
     ideal_step_ns: int
     """Of the most frequent shape; 0 = no step completed."""
     ideal_source: str
-    """`given`, `FLOPs at peak`, `p10 of kept steps`."""
+    """`given` or `p10 of kept steps`."""
     median_ns: int
+    """Of the steps' own time: without evaluations, saves and data waits inside them."""
     p90_ns: int
     p99_ns: int
     longest_ns: int

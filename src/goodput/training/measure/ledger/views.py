@@ -184,7 +184,7 @@ def _lead_steps(share: Share, low: int, high: int) -> tuple[Ints, Ints, Ints]:
     if stream is None or steps.start.size == 0:
         return as_ints([]), as_ints([]), as_ints([])
     rows = (steps.covers > 0) & (steps.start >= low) & (steps.start < high)
-    length = (steps.end - steps.start)[rows] // steps.covers[rows]
+    length = steps.own[rows] // steps.covers[rows]
     return stream.n[steps.row][rows], steps.start[rows], length
 
 
