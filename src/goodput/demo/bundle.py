@@ -34,7 +34,11 @@ def bundle(source: Folder, target: Path) -> tuple[Path, ...]:
     for path in sorted((source.events / JOB).glob("events-*.jsonl")):
         content = path.read_bytes()
         header = msgspec.json.decode(content.split(b"\n", 1)[0], type=Process)
-        for private, neutral in ((header.boot, BOOT), (f"{source.root.absolute()}/", "")):
+        for private, neutral in (
+            (header.boot, BOOT),
+            (f"{source.root.absolute()}/", ""),
+            (f"{Path(sys.executable).parent}/", ""),
+        ):
             content = content.replace(private.encode(), neutral.encode())
         content = content.replace(f'"host":"{header.host}"'.encode(), f'"host":"{HOST}"'.encode())
         for number, line in enumerate(content.split(b"\n"), start=1):

@@ -30,8 +30,9 @@ CLASSES: Final = (
     "teardown",
     "other",
 )
-"""`steps`: kept steps in full (the ledger's useful, slow, straggler and communication together);
-`teardown`: after the last phase; `other`: between two phases."""
+"""`steps`: kept steps (the ledger's useful, slow, straggler and communication together); `startup`:
+up to the first step and what that takes over the ideal; `teardown`: after the last phase; `other`:
+between two phases."""
 
 _CLOSING: Final = re.compile(
     r"^W(\d{4} \d\d:\d\d:\d\d\.\d+) .*Sending process \d+ closing signal", re.MULTILINE
@@ -86,7 +87,7 @@ class Truth(msgspec.Struct, frozen=True):
     kept_steps: int
     lost_steps: int
     ideal_step_ns: int
-    """10th percentile of rank 0's kept steps."""
+    """10th percentile of rank 0's kept steps, without the first one of each process."""
     strikes: tuple[Strike, ...]
 
     @property
@@ -103,6 +104,10 @@ class _Stretch(NamedTuple):
     label: str
     step: int = -1
     """Of a step: its number."""
+    is_first: bool = False
+    """Of a step: the first one of its process, which warms up."""
+    launch: int = 0
+    rank: int = 0
 
 
 def read(folder: Folder) -> Truth:
@@ -128,33 +133,37 @@ def account(launches: Sequence[Launch], faults: Sequence[Sent]) -> Truth:
         launches: every torchrun of the job; all have workers of the same ranks.
         faults: SIGKILLs and SIGSTOPs as the injector logged them.
     """
-    strikes = tuple(_strike(launches, number, faults) for number in range(len(launches)))
+    strikes = [_strike(launches, number, faults) for number in range(len(launches))]
+    starts = [launch.start_ns for launch in launches[1:]]
+    pieces = [
+        piece._replace(launch=number, rank=rank)
+        for number, (launch, next_ns) in enumerate(zip(launches, [*starts, 0], strict=True))
+        for rank in sorted(launches[0].workers)
+        for piece in _timeline(launch, rank, strikes[number], next_ns)
+    ]
     ceilings = [_first_step_after(launches, number) for number in range(len(launches))]
-    ranks = sorted(launches[0].workers)
+    steps = [piece for piece in pieces if piece.label == "step"]
+    kept = [piece for piece in steps if piece.step < ceilings[piece.launch]]
+    warm = [piece for piece in kept if piece.rank == 0 and not piece.is_first]
+    ideal_ns = _tenth_percentile([piece.end_ns - piece.start_ns for piece in warm])
     amounts = dict.fromkeys(CLASSES, 0)
-    kept: list[int] = []
-    lost = 0
-    for number, launch in enumerate(launches):
-        next_ns = launches[number + 1].start_ns if number + 1 < len(launches) else 0
-        for rank in ranks:
-            for piece in _timeline(launch, rank, strikes[number], next_ns):
-                duration_ns = piece.end_ns - piece.start_ns
-                if piece.label != "step":
-                    amounts[piece.label] += duration_ns
-                    continue
-                is_kept = piece.step < ceilings[number]
-                amounts["steps" if is_kept else "rework"] += duration_ns
-                if rank == 0 and is_kept:
-                    kept.append(duration_ns)
-                lost += rank == 0 and not is_kept
+    for piece in pieces:
+        duration_ns = piece.end_ns - piece.start_ns
+        if piece.label != "step":
+            amounts[piece.label] += duration_ns
+            continue
+        warm_up_ns = max(duration_ns - ideal_ns, 0) if piece.is_first else 0
+        amounts["startup"] += warm_up_ns
+        is_kept = piece.step < ceilings[piece.launch]
+        amounts["steps" if is_kept else "rework"] += duration_ns - warm_up_ns
     return Truth(
         start_ns=launches[0].start_ns,
         end_ns=launches[-1].exit_ns,
-        chips=len(ranks),
+        chips=len(launches[0].workers),
         classes=amounts,
-        kept_steps=len(kept),
-        lost_steps=lost,
-        ideal_step_ns=_tenth_percentile(kept),
+        kept_steps=sum(piece.rank == 0 for piece in kept),
+        lost_steps=sum(piece.rank == 0 for piece in steps) - sum(p.rank == 0 for p in kept),
+        ideal_step_ns=ideal_ns,
         strikes=tuple(strike for strike in strikes if strike is not None),
     )
 
@@ -223,15 +232,20 @@ def _timeline(launch: Launch, rank: int, strike: Strike | None, next_ns: int) ->
     cut_ns = strike.at_ns if strike else launch.exit_ns
     cursor, before = launch.start_ns, "startup"
     open_phase: Mark | None = None
+    stepped = False
     for mark in launch.workers.get(rank, ()):
         if mark.at_ns > cut_ns:
             break
+        if mark.what == "data_begin" and not stepped:
+            continue  # waiting for the first batch is a part of startup
         if mark.what in _PHASES:
             yield _Stretch(cursor, mark.at_ns, before)
             open_phase, cursor, before = mark, mark.at_ns, "other"
         elif open_phase is not None and mark.what == _PHASES[open_phase.what][0]:
-            yield _Stretch(cursor, mark.at_ns, _PHASES[open_phase.what][1], mark.number)
+            label, first = _PHASES[open_phase.what][1], not stepped
+            yield _Stretch(cursor, mark.at_ns, label, mark.number, first)
             open_phase, cursor = None, mark.at_ns
+            stepped = stepped or label == "step"
         elif mark.what == "trained":
             yield _Stretch(cursor, mark.at_ns, before)
             cursor, before = mark.at_ns, "teardown"
