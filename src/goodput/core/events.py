@@ -2,43 +2,63 @@
 
 `t` is wall time and `m` the monotonic clock, both integer nanoseconds; `m = 0` means that the
 source had no monotonic clock. Durations are `d`, nanoseconds, with -1 for "not known". Formats grow
-additively within a major version: unknown fields and kinds are counted, never fatal.
+additively within a major version: the reader counts unknown fields and kinds and goes on without.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 SCHEMA_MAJOR: Final = 1
 SCHEMA_MINOR: Final = 0
 SCHEMA: Final = f"goodput.events/{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="k"):
+Instant = Annotated[int, Meta(ge=-(2**61), le=2**62)]
+"""Unix nanoseconds, 1896 to 2116: sums and differences of these fit an int64."""
+Nanoseconds = Annotated[int, Meta(ge=-1, le=2**61)]
+"""A duration or a monotonic instant; -1 = not known."""
+StepNumber = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+Count = Annotated[int, Meta(ge=0, le=2**31)]
+RankNumber = Annotated[int, Meta(ge=-1, le=2**20)]
+"""-1 = not known."""
+Amount = Annotated[float, Meta(ge=0.0, le=1e30)]
+
+
+class Event(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    gc=False,
+    tag_field="k",
+):
     """What all events share: when they happened."""
 
-    t: int
+    t: Instant
     """Wall time, nanoseconds since the Unix epoch (start of a span)."""
-    m: int = 0
+    m: Nanoseconds = 0
     """Monotonic clock of the same instant, nanoseconds; 0 = the source had none."""
 
 
 class Process(Event, frozen=True, tag="process", gc=True):
     """First line of every file: who writes it. A file has one writer process, and one only."""
 
-    schema: str
+    schema: Annotated[str, Meta(max_length=64)]
     job: str
     role: str = "worker"
     """`worker` trains; `launcher` starts and watches workers (`goodput train record`)."""
-    rank: int = 0
-    world: int = 1
+    rank: Annotated[int, Meta(ge=0, le=2**20)] = 0
+    world: Annotated[int, Meta(ge=1, le=2**20)] = 1
     attempt: str = ""
     """Key of the launch this process belongs to; empty = to be inferred from overlap in time."""
     pid: int = 0
     host: str = ""
     boot: str = ""
     """Kernel boot id: processes that share it share the monotonic clock."""
-    started: int = 0
+    started: Instant = 0
     """Wall time at which the operating system started the process, if known."""
     writer: str = ""
     """Program and version that wrote the file, e.g. `goodput-ml 0.1.0`."""
@@ -53,17 +73,17 @@ class Process(Event, frozen=True, tag="process", gc=True):
 class Submitted(Event, frozen=True, tag="submitted"):
     """The job entered a queue (again, after a fault, when it is requeued)."""
 
-    chips: int
+    chips: Count
     """Chips it asks for: the queue costs these."""
 
 
 class Allocated(Event, frozen=True, tag="allocated"):
     """From now on the job holds this many chips; a new event is a change of size."""
 
-    chips: int
-    requested: int = 0
+    chips: Count
+    requested: Count = 0
     """Chips it would like to hold (elastic); 0 = the same as `chips`."""
-    available: int = 0
+    available: Count = 0
     """Chips that were healthy and reachable (elastic); 0 = the same as `chips`."""
 
 
@@ -78,8 +98,8 @@ class AttemptStart(Event, frozen=True, tag="attempt_start", gc=True):
     """A launch of the whole job, or a new generation of an elastic one."""
 
     attempt: str
-    world: int = 0
-    next_step: int = -1
+    world: Annotated[int, Meta(ge=0, le=2**20)] = 0
+    next_step: StepNumber = -1
     """First step this attempt will run, if the launcher knows; else the workers say (`resumed`)."""
 
 
@@ -94,11 +114,11 @@ class AttemptEnd(Event, frozen=True, tag="attempt_end", gc=True):
     evidence: str = ""
     exit_code: int = -1
     signal: int = 0
-    rank: int = -1
+    rank: RankNumber = -1
     """The rank that failed first, when known."""
-    fault_t: int = 0
+    fault_t: Instant = 0
     """Wall time of the fault itself (exit, last heartbeat), when known."""
-    noticed_t: int = 0
+    noticed_t: Instant = 0
     """Wall time at which the launcher noticed, when known."""
 
 
@@ -107,29 +127,29 @@ class Noticed(Event, frozen=True, tag="noticed", gc=True):
 
     cause: str = ""
     evidence: str = ""
-    rank: int = -1
+    rank: RankNumber = -1
     """The rank at fault, when known (not the one that noticed)."""
-    fault_t: int = 0
+    fault_t: Instant = 0
 
 
 class Step(Event, frozen=True, tag="step"):
     """Step `n` begins at `t`; it covers steps n .. n+c-1 and lasts `d`, or until the next one."""
 
-    n: int
-    d: int = -1
-    c: int = 0
+    n: StepNumber
+    d: Nanoseconds = -1
+    c: Count = 0
     """Steps covered; 0 = up to the next record's number (logs that write every k-th step)."""
     shape: str = ""
     """Steps of one shape should take equal time: an ideal step time is found for each shape."""
-    comm: int = 0
+    comm: Nanoseconds = 0
     """Exposed communication inside the step, ns, when written with the duration."""
 
 
 class StepEnd(Event, frozen=True, tag="step_end"):
     """Step `n` is complete at `t` (its result is in the model)."""
 
-    n: int
-    comm: int = -1
+    n: StepNumber
+    comm: Nanoseconds = -1
     """Exposed communication inside the step, ns; -1 = not measured."""
 
 
@@ -138,7 +158,7 @@ class Begin(Event, frozen=True, tag="begin"):
 
     name: str
     id: int
-    step: int = -1
+    step: StepNumber = -1
     counts_as: str = ""
 
 
@@ -146,10 +166,10 @@ class Span(Event, frozen=True, tag="span"):
     """A finished span: [t, t + d)."""
 
     name: str
-    d: int
+    d: Nanoseconds
     id: int = 0
     """The id of its `begin` record; 0 = it had none."""
-    step: int = -1
+    step: StepNumber = -1
     counts_as: str = ""
     """Loss class for a user-named span (docs/concepts.md); empty = by name."""
     background: bool = False
@@ -161,40 +181,40 @@ class Span(Event, frozen=True, tag="span"):
 class Committed(Event, frozen=True, tag="committed", gc=True):
     """A checkpoint that holds every step up to and including `last_step` is durable."""
 
-    last_step: int
+    last_step: StepNumber
     path: str = ""
 
 
 class Resumed(Event, frozen=True, tag="resumed", gc=True):
     """State was restored (or initialised): `next_step` is the first step that will run."""
 
-    next_step: int
+    next_step: StepNumber
     path: str = ""
 
 
 class Window(Event, frozen=True, tag="window"):
     """Summary of steps `first`..`last` of one rank over [t, t + d): the default above rank 0."""
 
-    first: int
-    last: int
-    steps: int
-    d: int
-    work: int = -1
+    first: StepNumber
+    last: StepNumber
+    steps: Count
+    d: Nanoseconds
+    work: Nanoseconds = -1
     """Sum over the steps of time outside collectives and spans, ns; -1 = not measured."""
-    comm: int = -1
-    data: int = -1
-    longest: int = 0
+    comm: Nanoseconds = -1
+    data: Nanoseconds = -1
+    longest: Nanoseconds = 0
     """Longest single step, ns."""
 
 
 class Work(Event, frozen=True, tag="work", gc=True):
     """What one step costs, for the ideal step time and MFU. The last one before a step holds."""
 
-    flops_per_step: float = 0.0
+    flops_per_step: Amount = 0.0
     """Model FLOPs of one optimizer step of the whole job (not hardware FLOPs); 0 = not known."""
-    ideal_step_s: float = 0.0
+    ideal_step_s: Annotated[float, Meta(ge=0.0, le=1e9)] = 0.0
     """Ideal step time given by the user, seconds; 0 = not given."""
-    peak_flops_per_chip: float = 0.0
+    peak_flops_per_chip: Amount = 0.0
     """Peak dense FLOP/s of one chip; 0 = look up `chip` and `dtype`."""
     chip: str = ""
     dtype: str = ""
@@ -209,7 +229,7 @@ class Point(Event, frozen=True, tag="point", gc=True):
 
     name: str
     value: float
-    step: int = -1
+    step: StepNumber = -1
 
 
 class ProcessEnd(Event, frozen=True, tag="process_end", gc=True):
@@ -224,7 +244,7 @@ class ProcessEnd(Event, frozen=True, tag="process_end", gc=True):
 class Dropped(Event, frozen=True, tag="dropped"):
     """`count` records were lost since the last such line (disk full, folder gone)."""
 
-    count: int
+    count: Count
     reason: str = ""
 
 

@@ -6,10 +6,11 @@ what the next attempt's start proves. Nothing here looks at which steps were kep
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from goodput.core.events import (
     AttemptEnd,
@@ -26,6 +27,8 @@ from goodput.training.measure.ledger.types import Outcome
 
 CLEAN: Final = frozenset({"completed", "stopped", "preempted"})
 """Outcomes in which the attempt left by itself: what it was doing had ended."""
+Dated = TypeVar("Dated", AttemptEnd, Noticed)
+
 NEAR_NS: Final = 120_000_000_000
 """Processes without a key that start within this of each other may be one launch."""
 
@@ -102,19 +105,10 @@ def gather_launches(processes: Sequence[ProcessLog]) -> list[Launch]:
         else:
             loose.append(worker)
     for event, at in _launcher_events(processes):
-        if isinstance(event, AttemptStart):
-            target = _matching(launches.values(), event.attempt, first=True)
-            if target is None:
-                target = launches.setdefault(event.attempt, Launch(key=event.attempt, workers=[]))
-            if target.began is None or at < target.began_at_ns:
-                target.began, target.began_at_ns = event, at
-        elif isinstance(event, AttemptEnd):
-            target = _matching(launches.values(), event.attempt, first=False)
-            if target is None:
-                target = launches.setdefault(event.attempt, Launch(key=event.attempt, workers=[]))
-            if target.over is None or at > target.over_at_ns:
-                target.over, target.over_at_ns = event, at
+        if event.attempt:
+            _place_keyed(launches, event, at)
     _place_loose(launches, loose)
+    _place_keyless(list(launches.values()), _launcher_events(processes))
     return sorted(launches.values(), key=lambda launch: (start_of(launch), launch.key))
 
 
@@ -146,7 +140,7 @@ def split_generations(process: ProcessLog) -> list[ProcessLog]:
     headers = [
         process.header,
         *(
-            msgspec.structs.replace(
+            replace(
                 process.header,
                 attempt=event.attempt,
                 t=at,
@@ -180,7 +174,7 @@ def cut(
         late = steps.at_ns + step_durations >= high_ns
         step_durations = np.where(late, np.int64(-1), step_durations)
     signs = [process.last_at_ns] if process.last_at_ns < high_ns else [high_ns - 1]
-    return msgspec.structs.replace(
+    return replace(
         process,
         header=process.header if header is None else header,
         steps=steps._replace(
@@ -259,15 +253,53 @@ def events_of(launch: Launch, kind: type[Event]) -> list[tuple[int, Event]]:
     return sorted(found, key=lambda pair: pair[0])
 
 
-def _launcher_events(processes: Sequence[ProcessLog]) -> list[tuple[Event, int]]:
-    found = [
-        (event, process.at_ns(event))
-        for process in processes
-        for event in process.events
-        if isinstance(event, AttemptEnd)
-        or (isinstance(event, AttemptStart) and process.header.role == "launcher")
-    ]
+def _launcher_events(
+    processes: Sequence[ProcessLog],
+) -> list[tuple[AttemptStart | AttemptEnd, int]]:
+    """Starts and ends of attempts with their times, in order of time."""
+    found: list[tuple[AttemptStart | AttemptEnd, int]] = []
+    for process in processes:
+        for event in process.events:
+            at = process.at_ns(event)
+            if isinstance(event, AttemptEnd):
+                found.append((_corrected(event, at), at))
+            elif isinstance(event, AttemptStart) and process.header.role == "launcher":
+                found.append((event, at))
     return sorted(found, key=lambda pair: pair[1])
+
+
+def _corrected(event: Dated, at_ns: int) -> Dated:
+    """Move the wall times that an event carries as its own time was moved."""
+    shift = at_ns - event.t
+    if not shift:
+        return event
+    names = [n for n in ("fault_t", "noticed_t") if getattr(event, n, 0)]
+    return replace(event, **{name: getattr(event, name) + shift for name in names})
+
+
+def _place_keyed(launches: dict[str, Launch], event: AttemptStart | AttemptEnd, at: int) -> None:
+    """Give the launcher's word to the attempt that it names."""
+    starts = isinstance(event, AttemptStart)
+    target = _matching(launches.values(), event.attempt, first=starts)
+    if target is None:
+        target = launches.setdefault(event.attempt, Launch(key=event.attempt, workers=[]))
+    if isinstance(event, AttemptStart):
+        if target.began is None or at < target.began_at_ns:
+            target.began, target.began_at_ns = event, at
+    elif target.over is None or at > target.over_at_ns:
+        target.over, target.over_at_ns = event, at
+
+
+def _place_keyless(
+    launches: list[Launch], events: list[tuple[AttemptStart | AttemptEnd, int]]
+) -> None:
+    """An end without a key closes the attempt that was under way."""
+    for event, at in events:
+        begun = [x for x in launches if start_of(x) <= at]
+        if isinstance(event, AttemptEnd) and not event.attempt and begun:
+            target = max(begun, key=start_of)
+            if target.over is None or at > target.over_at_ns:
+                target.over, target.over_at_ns = event, at
 
 
 def _matching(launches: Iterable[Launch], key: str, *, first: bool) -> Launch | None:
@@ -318,4 +350,8 @@ def process_ends(launch: Launch) -> list[tuple[int, ProcessEnd, int]]:
 
 def notices(launch: Launch) -> list[tuple[int, Noticed]]:
     """Return every `noticed` event of the attempt's processes, in order of time."""
-    return [(at, event) for at, event in events_of(launch, Noticed) if isinstance(event, Noticed)]
+    return [
+        (at, _corrected(event, at))
+        for at, event in events_of(launch, Noticed)
+        if isinstance(event, Noticed)
+    ]

@@ -157,7 +157,8 @@ def _shares(
     lead = trial.lead if trial.lead in ranks else min(ranks)
     silent = tuple(r for r in range(trial.world) if r not in ranks)
     out = []
-    for rank, window in ranks.items():
+    for rank in sorted(ranks, key=lambda r: (r != lead, r)):  # the lead comes first
+        window = ranks[rank]
         targets = targets_for(plan, window, trial.world, ideals)
         shares = split(window, targets, waiting.get(rank), restart=trial.restart)
         stands_for = (rank, *silent) if rank == lead and rank >= 0 else (rank,)

@@ -43,7 +43,7 @@ def end_of(
     """
     ends = process_ends(launch)
     over = launch.over
-    outcome = _outcome(launch, last=last, live=live)
+    outcome = outcome_of(launch, last=last, live=live)
     over_at = launch.over_at_ns or max((w.last_at_ns for w in launch.workers), default=until_ns)
     over_at = min(max(over_at, start_of(launch)), until_ns)
     if outcome in CLEAN:
@@ -66,7 +66,8 @@ def end_of(
     return _fault(launch, streams, over_at_ns=over_at, until_ns=until_ns)
 
 
-def _outcome(launch: Launch, *, last: bool, live: bool) -> Outcome:
+def outcome_of(launch: Launch, *, last: bool, live: bool) -> Outcome:
+    """Return how an attempt ended, by the launcher's word, the workers' or what followed."""
     if launch.over is not None:
         return _OUTCOMES.get(launch.over.outcome, "failed")
     said = process_ends(launch)

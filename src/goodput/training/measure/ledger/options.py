@@ -1,8 +1,12 @@
 """What a user may ask of the ledger, as one value."""
 
+from typing import Final
+
 import msgspec
 
 from goodput.core.errors import ConfigError
+
+MAX_STEP_S: Final = 1e9
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,6 +45,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
                 raise ConfigError(f"{name} = {value!r} must be a finite number above 0")
+        if self.ideal_step_s is not None and self.ideal_step_s > MAX_STEP_S:
+            raise ConfigError(f"ideal_step_s = {self.ideal_step_s!r} is more than {MAX_STEP_S:g} s")
         for low, high in (*self.exclude, *((self.window,) if self.window else ())):
             if high < low:
                 raise ConfigError(f"a window ends ({high}) before it begins ({low})")

@@ -19,7 +19,7 @@ from goodput.training.measure.ledger.attempts import (
     world_of,
 )
 from goodput.training.measure.ledger.chips import Chips, chips_of
-from goodput.training.measure.ledger.endings import end_of
+from goodput.training.measure.ledger.endings import end_of, outcome_of
 from goodput.training.measure.ledger.lineage import Commit, Lineage, Resume, Segment, trace
 from goodput.training.measure.ledger.options import Options
 from goodput.training.measure.ledger.streams import Stream, settled, spans_only
@@ -63,12 +63,12 @@ def plan_job(log: EventLog, options: Options) -> Plan:
         worlds=[(at, world_of(x)) for at, x in zip(starts, launches, strict=True)],
         override=options.chips,
     )
-    start, end = _span(log.processes, starts, chips, options)
+    start, end = _span(log.processes, launches, chips, options)
     streams = [streams_of(launch) for launch in launches]
     trials = _trials(launches, streams, starts, end, live=options.as_of_ns is not None)
     if trials:
         start = min(start, trials[0].started_at_ns)
-    state = _state(log.processes, trials)
+    state = _state(job_end(log.processes, starts), trials)
     segments = [s for trial in trials for s in _segments(trial)]
     commits = _commits(trials)
     lineage = trace(
@@ -92,16 +92,17 @@ def plan_job(log: EventLog, options: Options) -> Plan:
 
 
 def _span(
-    processes: Sequence[ProcessLog], starts: Sequence[int], chips: Chips, options: Options
+    processes: Sequence[ProcessLog], launches: Sequence[Launch], chips: Chips, options: Options
 ) -> tuple[int, int]:
     """First and last instant of the account."""
+    starts = [start_of(launch) for launch in launches]
     known = [h.at_ns for h in chips.holdings if h.at_ns > 0]
     start = min([*starts, *known], default=0)
-    over = [p.at_ns(e) for p in processes for e in p.events if isinstance(e, Ended)]
+    over = job_end(processes, starts)
     alive = max((p.last_at_ns for p in processes), default=start)
-    end = max(over) if over else alive
-    if options.as_of_ns is not None and not over:
-        end = options.as_of_ns
+    end = over[0] if over is not None else alive
+    if options.as_of_ns is not None and over is None and not _left_cleanly(launches):
+        end = options.as_of_ns  # still running, or down and waiting to be started again
     return start, max(end, start)
 
 
@@ -149,14 +150,27 @@ def _without_steps(launch: Launch) -> dict[int, Stream]:
     return {r: spans_only(r, [w]) for r, w in sorted(by_rank.items()) if w.spans.name.size}
 
 
-def _state(processes: Sequence[ProcessLog], trials: Sequence[Trial]) -> Outcome:
+def job_end(processes: Sequence[ProcessLog], starts: Sequence[int]) -> tuple[int, Outcome] | None:
+    """Return when the job ended and how, as last said; None = not, or it was started again."""
+    said = [(p.at_ns(e), e.outcome) for p in processes for e in p.events if isinstance(e, Ended)]
+    if not said:
+        return None
+    at, outcome = max(said, key=lambda pair: pair[0])
+    if starts and at < starts[-1]:
+        return None
+    words: dict[str, Outcome] = {"completed": "completed", "cancelled": "stopped"}
+    return at, words.get(outcome, "failed")
+
+
+def _left_cleanly(launches: Sequence[Launch]) -> bool:
+    """Whether the last attempt ran to its end."""
+    return bool(launches) and outcome_of(launches[-1], last=True, live=True) == "completed"
+
+
+def _state(over: tuple[int, Outcome] | None, trials: Sequence[Trial]) -> Outcome:
     """How the job stands: its own word, else how its last attempt ended."""
-    for process in processes:
-        for event in process.events:
-            if isinstance(event, Ended):
-                if event.outcome == "completed":
-                    return "completed"
-                return "stopped" if event.outcome == "cancelled" else "failed"
+    if over is not None:
+        return over[1]
     return trials[-1].end.outcome if trials else "unknown"
 
 

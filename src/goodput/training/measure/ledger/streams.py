@@ -91,16 +91,16 @@ def build_stream(rank: int, logs: Sequence[ProcessLog]) -> Stream:
     n = stack([p.n for p in parts])
     start = stack([p.start for p in parts])
     end = stack([p.end for p in parts])
-    if n.size > 1:
-        # Two processes of one rank in one attempt cannot both be right about the same instant.
-        end = (
-            np.where(end >= 0, np.minimum(end, np.concatenate((start[1:], end[-1:]))), np.int64(-1))
-            if len(parts) > 1
-            else end
-        )
     count = _stack_optional([p.covers for p in parts], [p.n.size for p in parts], 1)
     comm = _stack_optional([p.comm for p in parts], [p.n.size for p in parts], -1)
     shape, shapes = _stack_shapes(logs, parts)
+    if len(parts) > 1:
+        # Two processes of one rank in one attempt cannot both be right about the same instant.
+        order = np.argsort(start, kind="stable")
+        n, start, end = n[order], start[order], end[order]
+        count, comm, shape = _take(count, order), _take(comm, order), _take(shape, order)
+        following = np.concatenate((start[1:], end[-1:]))
+        end = np.where(end >= 0, np.minimum(end, following), np.int64(-1))
     breaks = np.flatnonzero(n[1:] <= n[:-1]) + 1 if n.size > 1 else as_ints([])
     labels, label, at, until = _spans(logs)
     return Stream(
@@ -161,6 +161,8 @@ def _recorded_ends(
     end_n, end_at, end_comm = ends
     end = np.full(n.size, -1, dtype=np.int64)
     row = np.searchsorted(start, end_at, side="right") - 1
+    # With a coarse clock the next step may begin at the very instant at which this one ends.
+    row = np.where((row > 0) & (n[row] != end_n), row - 1, row)
     good = row >= 0
     good[good] = n[row[good]] == end_n[good]
     end[row[good]] = end_at[good]

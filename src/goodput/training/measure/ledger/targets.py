@@ -90,7 +90,7 @@ def _chips_at(plan: Plan, painted: Painted) -> Ints | int:
     """Chips held at each step: one number unless the allocation changed inside the window."""
     edges = plan.chips.edges(painted.low, painted.high)
     if not edges:
-        return plan.chips.at(painted.low)
+        return max(plan.chips.at(painted.low), 1)
     index = np.searchsorted(np.array(edges, dtype=np.int64), painted.steps.start, side="right")
     held = np.array([plan.chips.at(at) for at in (painted.low, *edges)], dtype=np.int64)
     return np.maximum(held[index], 1)

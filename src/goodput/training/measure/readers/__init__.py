@@ -62,6 +62,7 @@ class Folder:
         self._paths = [Path(path) for path in paths]
         self._sources: dict[Path, Source] = {}
         self._ignored: dict[Path, Note] = {}
+        self._gone: dict[Path, Note] = {}
 
     def poll(self) -> bool:
         """Read everything that is new, in new files as well; return whether there was anything.
@@ -72,11 +73,18 @@ class Folder:
         grew = False
         for path in self._paths:
             for file in _files(path):
-                if file in self._sources or (file in self._ignored and file.stat().st_size == 0):
+                if file in self._sources or (file in self._ignored and _size(file) == 0):
                     continue
                 self._open(file, asked_for=file == path)
-        for source in self._sources.values():
-            grew = source.poll() or grew
+        for path, source in self._sources.items():
+            try:
+                grew = source.poll() or grew
+            except OSError as error:
+                self._gone[path] = Note(
+                    level="warning",
+                    text=f"cannot be read any more ({error.strerror}); what was read is used",
+                    where=printable(path),
+                )
         return grew
 
     def log(self) -> EventLog:
@@ -89,11 +97,12 @@ class Folder:
         sources = [
             s
             for p, s in sorted(self._sources.items())
-            if s.covers() or (p.name, p.stat().st_size) not in held
+            if s.covers() or (p.name, _size(p)) not in held
         ]
         notes = [note for source in sources for note in source.finish()]
-        notes.extend(self._ignored.values())
-        processes = _aligned(sources)
+        notes.extend([*self._ignored.values(), *self._gone.values()])
+        processes, twins = without_twins(_aligned(sources))
+        notes.extend(twins)
         if not processes:
             raise DataError(
                 "no goodput events found",
@@ -116,14 +125,14 @@ class Folder:
             raise DataError(f"cannot be read ({error.strerror})", path=file) from error
         for detects, opener in FORMATS:
             if detects(file, head):
-                self._sources[file] = opener(file, str(file))
+                self._sources[file] = opener(file, printable(file))
                 self._ignored.pop(file, None)
                 return
         level = "warning" if asked_for else "info"
         self._ignored[file] = Note(
             level="warning" if level == "warning" else "info",
             text=skip_reason(file, head),
-            where=str(file),
+            where=printable(file),
         )
 
 
@@ -139,6 +148,44 @@ def read(paths: Sequence[Path | str]) -> EventLog:
     folder = Folder(paths)
     folder.poll()
     return folder.log()
+
+
+def without_twins(processes: Sequence[ProcessLog]) -> tuple[list[ProcessLog], list[Note]]:
+    """Return the processes without copies of the same file, the longest of each, and notes."""
+    best: dict[object, ProcessLog] = {}
+    notes: list[Note] = []
+    for process in processes:
+        header = process.header
+        key: object = (header.host, header.boot, header.pid, header.rank, header.t, header.m)
+        if not header.pid:
+            key = process.path, header.t
+        known = best.get(key)
+        if known is None:
+            best[key] = process
+            continue
+        spare = process
+        if process.last_at_ns > known.last_at_ns:
+            best[key], spare = process, known
+        notes.append(
+            Note(
+                level="warning",
+                text=f"a copy of {best[key].path}; counted once",
+                where=spare.path,
+            )
+        )
+    return list(best.values()), notes
+
+
+def printable(path: Path) -> str:
+    """Return a path as text that can be encoded, whatever bytes its name holds."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
 
 
 def _files(path: Path) -> list[Path]:

@@ -30,15 +30,18 @@ from goodput.training.measure.eventlog import ProcessLog
 from goodput.training.measure.readers.columns import EndStore, SpanStore, StepStore, gather
 
 CHUNK_BYTES: Final = 4 << 20
-LONGEST_LINE_BYTES: Final = 1 << 20
+LONGEST_LINE_BYTES: Final = 8 << 20
 """A line beyond this is garbage: it is skipped, so that a binary file cannot fill memory."""
 CLOCK_STEP_NS: Final = 1_000_000_000
 """Wall and monotonic clocks that part by more than this are reported."""
 
 _decoder = msgspec.json.Decoder(AnyEvent)
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _kinds: Final = {kind.__struct_config__.tag: kind for kind in AnyEvent.__args__}
-_schema_pattern: Final = re.compile(r"goodput\.events/(\d+)\.(\d+)$")
+_schema_pattern: Final = re.compile(r"goodput\.events/(\d{1,4})\.(\d{1,4})$")
 _PLAIN_STEP: Final = b'{"k":"step","n":'
+_LIMITS: Final = as_ints([2**53, 2**62, 2**61])
+"""Of the three numbers, as in core/events.py."""
 _TO_NUMBERS: Final = bytes(32 if chr(c) in ",\n" else c for c in range(256))
 _NOT_NUMBERS: Final = bytes(c for c in range(256) if chr(c) not in "0123456789-,\n")
 
@@ -82,7 +85,6 @@ class _Writer:
         self.events: list[Event] = []
         self.last_at_ns = header.t
         self.skew_low, self.skew_high = 0, 0
-        self.future = _is_minor_future(header.schema)
 
     def times(self, events: Sequence[Event]) -> Ints:
         """Return corrected times and note how far wall and monotonic clocks part."""
@@ -182,41 +184,42 @@ class EventFile:
 
     def _take(self, chunk: bytes) -> None:
         """Decode the whole lines of a chunk, keeping the rest for the next one."""
+        first = len(self._rest) + chunk.find(b"\n") if b"\n" in chunk else -1
         data = self._rest + chunk if self._rest else chunk
+        if self._skipping or max(first, len(self._rest)) > LONGEST_LINE_BYTES:
+            if not self._skipping:
+                self.problems.add("line longer than 8 MiB skipped", self._line + 1)
+            self._skipping = first < 0
+            self._rest = b""
+            if self._skipping:
+                return
+            data = data[first + 1 :]
+            self._line += 1
         cut = data.rfind(b"\n") + 1
         self._rest = data[cut:]
-        if self._skipping and cut:
-            data = data[data.index(b"\n") + 1 :]
-            cut, self._skipping = data.rfind(b"\n") + 1, False
-            self._line += 1
-        if len(self._rest) > LONGEST_LINE_BYTES:
-            if not self._skipping:
-                self.problems.add("line longer than 1 MiB skipped", self._line + 1)
-            self._rest, self._skipping = b"", True
-        if cut > 0:
+        if cut:
             self._decode(data if cut == len(data) else data[:cut])
 
     def _decode(self, block: bytes) -> None:
         """Decode a block of whole lines: all at once if it is clean, else line by line."""
-        if not self.writers:
+        while not self.writers:
             end = block.index(b"\n") + 1
             self._slow(block[:end])
             block = block[end:]
             if self._refused or not block:
                 return
-        if not self.writers[-1].future:
-            if self._plain_steps(block):
-                return
-            try:
-                events = _decoder.decode_lines(block)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                pass
-            else:
-                if not any(type(event) is Process for event in events):
-                    self._add(events)
-                    self._line += block.count(b"\n")
-                    return
-        self._slow(block)
+        if self._plain_steps(block):
+            return
+        try:
+            events = _decoder.decode_lines(block)
+        except _UNREADABLE:
+            self._slow(block)
+            return
+        if any(type(event) is Process for event in events):
+            self._slow(block)
+        else:
+            self._add(events)
+            self._line += block.count(b"\n")
 
     def _plain_steps(self, block: bytes) -> bool:
         """Read a block in which every line is a bare step mark, three numbers a line.
@@ -235,8 +238,10 @@ class EventFile:
         )
         if numbers.size != 3 * lines:
             return False
-        writer = self.writers[-1]
         rows = numbers.reshape(lines, 3)
+        if bool((np.abs(rows.max(axis=0)) > _LIMITS).any() or (rows.min(axis=0) < 0).any()):
+            return False
+        writer = self.writers[-1]
         at = writer.corrected(rows[:, 1].copy(), rows[:, 2].copy())
         writer.steps.add_plain(rows[:, 0], at)
         writer.alive(int(at.max()))
@@ -269,34 +274,41 @@ class EventFile:
             return None
         try:
             event: Event = _decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            self._explain(line, str(error))
-            return None
-        if self.writers and self.writers[-1].future:
-            extra = set(msgspec.json.decode(line)) - {"k", *event.__struct_fields__}
-            for field in sorted(extra):
-                self.problems.add(
-                    f"field {field!r} is not known to this version; ignored", self._line
-                )
+        except _UNREADABLE as error:
+            return self._salvage(line, str(error))
         return event
 
-    def _explain(self, line: bytes, error: str) -> None:
-        """Count a line that is not an event of ours."""
-        if not self.writers:
-            self._refuse("does not begin with a goodput `process` record; ignored")
-            return
-        kind: object = None
+    def _salvage(self, line: bytes, error: str) -> Event | None:
+        """Read a line without the fields that only a later version knows, or say what is wrong."""
         try:
-            kind = msgspec.json.decode(line, type=dict[str, object]).get("k")
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            self.problems.add("line is not valid JSON; skipped", self._line)
-            return
-        if isinstance(kind, str) and kind not in _kinds:
-            self.problems.add(
-                f"event kind {kind!r} is not known to this version; ignored", self._line
+            content = msgspec.json.decode(line, type=dict[str, object])
+        except _UNREADABLE:
+            self._unusable("line is not valid JSON; skipped")
+            return None
+        kind = content.get("k")
+        known = _kinds.get(kind) if isinstance(kind, str) else None
+        if known is None:
+            named = f"event kind {kind!r}" if isinstance(kind, str) else "an object without a kind"
+            self._unusable(f"{named} is not known to this version; ignored")
+            return None
+        extra = set(content) - {"k", *known.__struct_fields__}
+        for field in sorted(extra):
+            self.problems.add(f"field {field!r} is not known to this version; ignored", self._line)
+        try:
+            event: Event = msgspec.convert(
+                {key: value for key, value in content.items() if key not in extra}, type=AnyEvent
             )
+        except _UNREADABLE:
+            self._unusable(f"line is no valid event ({error}); skipped")
+            return None
+        return event
+
+    def _unusable(self, why: str) -> None:
+        """Count a line that says nothing; before any header, the file is not one of ours."""
+        if self.writers:
+            self.problems.add(why, self._line)
         else:
-            self.problems.add(f"line is no valid event ({error}); skipped", self._line)
+            self._refuse(f"does not begin with a goodput `process` record ({why}); file ignored")
 
     def _open(self, header: Process) -> None:
         """Begin a new writer, unless its schema is one we cannot know."""
@@ -313,7 +325,7 @@ class EventFile:
                 self._line,
                 level="info",
             )
-        writer = _Writer(header, str(self.path))
+        writer = _Writer(header, self.problems.path)
         writer.skew_low = writer.skew_high = 0
         self.writers.append(writer)
 
@@ -364,8 +376,3 @@ _KIND_GROUP: Final[dict[type, int]] = {
     Begin: _SPAN,
     Window: _WINDOW,
 }
-
-
-def _is_minor_future(schema: str) -> bool:
-    match = _schema_pattern.match(schema)
-    return match is not None and int(match[2]) > SCHEMA_MINOR
