@@ -88,7 +88,7 @@ class Communication:
             self._hook(parameters)
 
     def take(self) -> int:
-        """Exposed communication since the last call, ns; -1 = not measured (nor is a first step)."""
+        """Exposed communication since the last call, ns; -1 = not measured, as the first step."""
         total_ns, self._total_ns = self._total_ns, 0
         return total_ns if self._measuring and self._last_index >= 0 else -1
 

@@ -4,6 +4,7 @@ A pass is one iteration over one data loader. A pass of training leads to a back
 optimizer step; one that does not was an evaluation. Fetches without gradients never get here.
 """
 
+from collections import Counter
 from collections.abc import Hashable
 from typing import Final, NamedTuple
 
@@ -61,14 +62,13 @@ class Passes:
         self._training: set[Hashable] = set()
         self._undecided: dict[Hashable, _Pass] = {}
         self._latest: Hashable | None = None
-        self._latest_count = 0
+        self._reads: Counter[Hashable] = Counter()
+        """Fetches of each pass since training was last active."""
 
     def fetched(self, key: Hashable, fetch: Fetch) -> list[Found]:
         """A fetch with gradients enabled is over; returns what is known to be data time by now."""
-        if key == self._latest:
-            self._latest_count += 1
-        else:
-            self._latest, self._latest_count = key, 1
+        self._latest = key
+        self._reads[key] += 1
         if key in self._training:
             return [Found("data", fetch)]
         if key in self._undecided:
@@ -89,13 +89,13 @@ class Passes:
         """
         found: list[Found] = []
         for key, reading in self._undecided.items():
-            if key == self._latest or reading.count <= self._latest_count:
+            if key == self._latest or reading.count <= self._reads[self._latest]:
                 self._training.add(key)
                 found += reading.as_data()
             elif started:
                 found += reading.as_evaluation()
         self._undecided.clear()
-        self._latest_count = 0
+        self._reads.clear()
         return found
 
     def paused(self, *, started: bool) -> list[Found]:

@@ -83,6 +83,7 @@ class Session:
 
     def remove(self) -> None:
         """Take every hook out; the run stays open."""
+        self._exit()
         self.wall.open = False
         self.steps.remove()
         self.communication.remove()
