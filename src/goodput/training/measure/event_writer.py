@@ -263,6 +263,7 @@ class EventWriter:
         if (self._pending or self._nested) and not self._put_dropped():
             return False
         self._retry_ns = _RETRY_FIRST_NS
+        self._size = self.size_bytes()
         self.check_at = self._clock() + _CHECK_EVERY_NS
         self.fd = self._descriptor  # from here on, other threads write past this lock
         return True
