@@ -55,7 +55,7 @@
       return at < 0 || x > xs[xs.length - 1] ? null : ys[at];
     };
     const plot = new uPlot({
-      width: frame.clientWidth, height: 230, legend: { show: false }, padding: [8, 14, 0, 0],
+      width: frame.clientWidth, height: 230, legend: { show: false }, padding: [8, 26, 0, 0],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: yRange } },
       axes: [

@@ -1,6 +1,6 @@
 """Training runs side by side as one HTML page: which class explains the change in goodput."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -13,7 +13,7 @@ from goodput.report.html.markup import Markup, element
 from goodput.report.html.parts import chart, top_bar
 from goodput.report.html.shell import Embedded, page, section
 from goodput.report.html.waterfall import waterfall_table
-from goodput.report.units import NS_PER_S, count, percent, scale_for
+from goodput.report.units import NS_PER_S, Scale, count, percent, scale_for
 from goodput.training.measure.ledger.types import Ledger
 
 _SCRIPTS: Final = ("common.js", "compare.js")
@@ -150,15 +150,16 @@ def _change(comparison: Comparison, place: int) -> Markup:
     values = hundredths([one.change_micropoints[place] for one in comparison.classes], total)
     net = sum(values)
     largest = max([1, *(abs(value) for value in values)])
-    scale = scale_for("chip_ns", max(baseline.capacity_chip_ns, run.capacity_chip_ns))
-    heads = ["class", "before", "after", f"{scale.label} before", f"{scale.label} after", "points"]
+    scales = [scale_for("chip_ns", one.capacity_chip_ns) for one in (baseline, run)]
+    before, after = (scale.label for scale in scales)
+    heads = ["class", "before", "after", f"{before} before", f"{after} after", "points"]
     titles = [
         element("th", text, scope="col", class_=None if text == "class" else "num")
         for text in heads
     ]
     titles.append(element("th", "lost | gained", scope="col", class_="both-head"))
     rows = [
-        _change_row(one, place, value, largest, scale.number)
+        _change_row(one, place, value, largest, scales)
         for one, value in zip(comparison.classes, values, strict=True)
     ]
     useful = (baseline.useful_chip_ns, run.useful_chip_ns)
@@ -168,7 +169,10 @@ def _change(comparison: Comparison, place: int) -> Markup:
             element("th", "goodput", scope="row"),
             element("td", percent(baseline.factors.goodput), class_="num"),
             element("td", percent(run.factors.goodput), class_="num"),
-            *(element("td", scale.number(amount), class_="num") for amount in useful),
+            *(
+                element("td", scale.number(amount), class_="num")
+                for scale, amount in zip(scales, useful, strict=True)
+            ),
             element("td", points(net), class_=f"num {_sign(net)}".strip()),
             element("td"),
             class_="total",
@@ -187,11 +191,13 @@ def _change(comparison: Comparison, place: int) -> Markup:
 
 
 def _change_row(
-    one: ClassChange, place: int, value: int, largest: int, number: Callable[[int], str]
+    one: ClassChange, place: int, value: int, largest: int, scales: Sequence[Scale]
 ) -> Markup:
     known = [one.measured[run] for run in (0, place)]
     shares = [percent(one.shares[run]) for run in (0, place)]
-    amounts = [number(one.amounts[run]) for run in (0, place)]
+    amounts = [
+        scale.number(one.amounts[run]) for scale, run in zip(scales, (0, place), strict=True)
+    ]
     texts = [share if seen else "not measured" for share, seen in zip(shares, known, strict=True)]
     texts += [amount if seen else "-" for amount, seen in zip(amounts, known, strict=True)]
     cells = [element("td", text, class_="num") for text in texts]

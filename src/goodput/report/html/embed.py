@@ -3,7 +3,7 @@
 What was left out is said in notes of the embedded ledger, which the page shows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -14,7 +14,7 @@ from goodput.report.json import to_json
 from goodput.training.measure.ledger.types import Band, Ledger, Track
 
 BUDGET_BYTES: Final = 1_000_000
-"""For the embedded JSON; with styles, scripts and tables a page stays under 1.5 MB."""
+"""For the embedded JSON: about what is left of a page beside styles, scripts and tables."""
 _DEFAULT_ENDINGS: Final = (
     b',"provenance":"recorded","evidence":"","parts":[]}',  # a loss
     b',"evidence":"","parts":[]}',
@@ -22,27 +22,35 @@ _DEFAULT_ENDINGS: Final = (
 )
 
 
-def embedded(ledger: Ledger, *, budget_bytes: int = BUDGET_BYTES) -> tuple[Ledger, bytes]:
-    """Return the ledger that the page shows, and its JSON.
+def candidates(
+    ledger: Ledger, *, budget_bytes: int = BUDGET_BYTES
+) -> Iterator[tuple[Ledger, bytes]]:
+    """Yield ledgers for a page with their JSON, each smaller than the one before.
 
     Args:
         ledger: any size.
-        budget_bytes: what the JSON may weigh.
+        budget_bytes: what the JSON may weigh; larger ones are not yielded.
 
     Returns:
-        The same ledger when it fits; else one with bands, ranks, attempts, incidents, notes or
-        sources left out and a note for each kind.
+        First the same ledger if it fits; then ledgers with bands, ranks, attempts, incidents, notes
+        or sources left out, and a note for each kind. At least one.
     """
-    shown, text = ledger, compact_json(ledger)
+    shown, told, text = ledger, ledger, compact_json(ledger)
+    fits = len(text) <= budget_bytes
+    if fits:
+        yield told, text
     for shrink in _STEPS:
-        if len(text) <= budget_bytes:
-            break
-        shown = shrink(shown)
-        text = compact_json(shown)
-    if shown is ledger:
-        return ledger, text
-    shown = msgspec.structs.replace(shown, notes=(*shown.notes, *_left_out(ledger, shown)))
-    return shown, compact_json(shown)
+        smaller = shrink(shown)
+        if smaller == shown:
+            continue
+        shown = smaller
+        told = msgspec.structs.replace(shown, notes=(*shown.notes, *_left_out(ledger, shown)))
+        text = compact_json(told)
+        fits = len(text) <= budget_bytes
+        if fits:
+            yield told, text
+    if not fits:
+        yield told, text
 
 
 def compact_json(ledger: Ledger) -> bytes:
@@ -136,8 +144,9 @@ _STEPS: Final[tuple[Callable[[Ledger], Ledger], ...]] = (
     partial(_incidents, most=1_000),
     partial(_notes, most=300),
     partial(_ranks, most=64),
+    partial(_attempts, most=150),
     partial(_bands, most=2_500),
-    partial(_attempts, most=100),
+    partial(_attempts, most=60),
     partial(_incidents, most=300),
     partial(_notes, most=50),
     partial(_bands, most=800),

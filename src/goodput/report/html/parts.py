@@ -1,10 +1,16 @@
 """Pieces that pages share: the top bar with its buttons, sortable tables, chart frames, figures."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
 from goodput.report.html.markup import Markup, element
+
+
+MAX_TEXT: Final = 160
+"""Characters of a cell; the sheet cuts it to the column, the embedded JSON has it whole."""
+MAX_TITLE: Final = 600
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -112,11 +118,16 @@ def sortable(
 def _cell(cell: Cell, head: Head) -> Markup:
     return element(
         "td",
-        cell.text,
+        brief(cell.text, MAX_TEXT),
         class_="num" if head.number else None,
         data_sort=None if cell.sort is None else repr(cell.sort),
-        title=cell.title or None,
+        title=brief(cell.title, MAX_TITLE) or None,
     )
+
+
+def brief(text: str, most: int) -> str:
+    """Return text of at most `most` characters, ended by an ellipsis when it was longer."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def chart(name: str, label: str) -> Markup:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Final
 
 from goodput.core.notes import Note
 from goodput.report.html.markup import Markup, element
@@ -10,8 +11,9 @@ from goodput.report.html.shell import section
 from goodput.report.units import Scale, count, duration, elapsed, instant, percent, scale_for
 from goodput.training.measure.ledger.types import Attempt, Incident, Ledger, Rank
 
-FEW_INCIDENTS = 8
+FEW_INCIDENTS: Final = 8
 """Up to here a table by cause says nothing that the incidents do not."""
+MAX_CAUSES: Final = 40
 
 
 def incidents_section(ledger: Ledger, causes: Markup, total: int) -> Markup:
@@ -100,7 +102,11 @@ def causes_table(incidents: Sequence[Incident]) -> Markup:
         Head("mean recovery", number=True),
         Head("mean rework", number=True),
     ]
-    rows = [_cause(cause, group, total, scale) for cause, group in ordered]
+    rows = [_cause(cause, group, total, scale) for cause, group in ordered[:MAX_CAUSES]]
+    rest = [incident for _, group in ordered[MAX_CAUSES:] for incident in group]
+    if rest:
+        name = count(len(ordered) - MAX_CAUSES, "other cause")
+        rows.append(_cause(name, rest, total, scale))
     return sortable(heads, rows, caption="Incidents by cause", name="causes")
 
 

@@ -1,8 +1,9 @@
 """A training ledger as one HTML page: what the goodput is, where the rest went, when and why."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from goodput.report.html.embed import embedded
+from goodput.report.html.embed import candidates
 from goodput.report.html.markup import Markup, element
 from goodput.report.html.parts import chart, figure, top_bar
 from goodput.report.html.shell import Embedded, page, section
@@ -18,7 +19,8 @@ from goodput.report.html.waterfall import waterfall_table
 from goodput.report.units import count, duration, percent, period, scale_for
 from goodput.training.measure.ledger.types import Ledger
 
-_SCRIPTS = ("common.js", "clock.js", "bands.js", "curves.js", "training.js")
+PAGE_LIMIT_BYTES: Final = 1_500_000
+_SCRIPTS: Final = ("common.js", "clock.js", "bands.js", "curves.js", "training.js")
 
 
 def training_page(ledger: Ledger) -> str:
@@ -27,14 +29,23 @@ def training_page(ledger: Ledger) -> str:
     Args:
         ledger: any training ledger; what does not fit is left out and a note says so.
     """
-    shown, data = embedded(ledger)
+    html = ""
+    for shown, data in candidates(ledger):
+        html = _page(ledger, shown, data)
+        if len(html.encode()) < PAGE_LIMIT_BYTES:
+            break
+    return html
+
+
+def _page(whole: Ledger, shown: Ledger, data: bytes) -> str:
     body = [
-        top_bar(shown.job, shown.state, list(_facts(ledger)), copies="ledger"),
-        element("main", *_main(shown, ledger)),
+        top_bar(whole.job, whole.state, list(_facts(whole)), copies="ledger"),
+        element("main", *_main(shown, whole)),
         _footer(shown),
     ]
-    title = f"{shown.job}: goodput {percent(shown.factors.goodput)}"
-    return page(title=title, body=body, data=[Embedded("goodput-data", data)], scripts=_SCRIPTS)
+    title = f"{whole.job}: goodput {percent(whole.factors.goodput)}"
+    embedded = [Embedded("goodput-data", data)]
+    return page(title=title, body=body, data=embedded, scripts=_SCRIPTS)
 
 
 def _facts(ledger: Ledger) -> Iterator[str]:
