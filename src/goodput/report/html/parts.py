@@ -7,7 +7,6 @@ import msgspec
 
 from goodput.report.html.markup import Markup, element
 
-
 MAX_TEXT: Final = 160
 """Characters of a cell; the sheet cuts it to the column, the embedded JSON has it whole."""
 MAX_TITLE: Final = 600
