@@ -23,6 +23,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Windows [from, to), Unix ns, removed from capacity (planned maintenance)."""
     window: tuple[int, int] | None = None
     """Only this part of the job's time, Unix ns. Steps are kept or lost as in the whole job."""
+    last_s: float | None = None
+    """Only the last so many seconds before the end of the account: a rolling window."""
     attempt: str | None = None
     """Only this attempt's window."""
     rank: int | None = None
@@ -41,7 +43,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Number of equal windows in the series."""
 
     def __post_init__(self) -> None:
-        for name in ("chips", "ideal_step_s", "flops_per_step", "peak_flops_per_chip"):
+        for name in (
+            "chips",
+            "ideal_step_s",
+            "flops_per_step",
+            "peak_flops_per_chip",
+            "last_s",
+        ):
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
                 raise ConfigError(f"{name} = {value!r} must be a finite number above 0")

@@ -86,6 +86,8 @@ def view_of(books: Books) -> tuple[int, int]:
     if options.window is not None:
         low = min(max(low, options.window[0]), high)
         high = max(min(high, options.window[1]), low)
+    if options.last_s is not None:
+        low = max(low, high - round(options.last_s * 1e9))
     return low, high
 
 
