@@ -59,7 +59,7 @@ def instrument(
 
     options = Options(
         job=job,
-        directory=dir,
+        dir=dir,
         step_of=step_of,
         count_flops=count_flops,
         communication=communication,

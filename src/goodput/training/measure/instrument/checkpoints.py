@@ -119,6 +119,40 @@ class Checkpoints:
         returns = partial(self._async_returns, wall.guard(SAVES, self._upload_ends))
         patches.around(SAVES, dcp, "async_save", Around(self._dcp_save_begins, returns))
 
+    def around_save(
+        self, path_of: Callable[[Call], str], *, leads: Callable[[], bool]
+    ) -> Around[_Save]:
+        """For a library's own save, which may call several of the functions above.
+
+        Args:
+            path_of: where it saves, from its arguments; a result that is a path overrides it.
+            leads: whether this process may say that the whole checkpoint is durable.
+        """
+
+        def begins(args: tuple[object, ...], kwargs: dict[str, object]) -> _Save | None:
+            if not self._ours():
+                return None
+            self._interrupt()
+            self.saves += 1
+            return self._open(path_of((args, kwargs)), resumable=leads())
+
+        def ends(save: _Save, result: object, error: BaseException | None) -> None:
+            self._save_ends(save._replace(path=absolute(result) or save.path), None, error)
+
+        return Around(begins, ends)
+
+    def around_load(self, path_of: Callable[[Call], str]) -> Around[_Save]:
+        """For a library's own load, which may call several of the functions above.
+
+        Args:
+            path_of: where it loads from, from its arguments; empty = the latest of this job.
+        """
+
+        def begins(args: tuple[object, ...], kwargs: dict[str, object]) -> _Save | None:
+            return self._open(path_of((args, kwargs)), resumable=False) if self._ours() else None
+
+        return Around(begins, self._dcp_load_ends)
+
     def _open(self, path: str, *, resumable: bool) -> _Save:
         self._depth.value += 1
         last_step = self._numbering.last_step

@@ -47,12 +47,11 @@ class Fetches:
     """
 
     def __init__(self, run: Run, *, started: Callable[[], bool]) -> None:
-        self.paused = False
-        """True while somebody else records the evaluation that is under way."""
         self.evaluations = 0
         """Evaluations recorded so far."""
         self._run = run
         self._inside = False
+        self._paused = False
         self._wall: Wall | None = None
         self._started = started
         self._thread = threading.get_ident()
@@ -72,7 +71,7 @@ class Fetches:
     @property
     def busy(self) -> bool:
         """True inside a fetch or an evaluation."""
-        return (self._inside or self.paused or self._evaluation is not None) and self._on()
+        return (self._inside or self._paused or self._evaluation is not None) and self._on()
 
     def install(self, wall: Wall, patches: Patches) -> None:
         """Wrap the iteration of every DataLoader class that is loaded, and the backward pass."""
@@ -93,6 +92,13 @@ class Fetches:
                 self._without_gradients.add(self._evaluated)
             self._end_evaluation()
         self._record(self._passes.trained(started=self._started()))
+
+    def pause(self, *, paused: bool) -> None:
+        """Somebody else records the evaluation that is under way, or it is over."""
+        self._paused = paused
+        if paused:
+            self._end_evaluation()
+            self._passes.paused(started=False)
 
     def interrupted(self) -> None:
         """A checkpoint is saved, or the process ends: evaluations are over."""
@@ -150,7 +156,7 @@ class Fetches:
         return type(kind.__name__, (kind,), members)
 
     def _begin(self, key: int) -> _Open | None:
-        if self._inside or self.paused or threading.get_ident() != self._thread:
+        if self._inside or self._paused or threading.get_ident() != self._thread:
             return None
         training = torch.is_grad_enabled() or key in self._without_gradients
         if training:

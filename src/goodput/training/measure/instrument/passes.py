@@ -99,7 +99,11 @@ class Passes:
         return found
 
     def paused(self, *, started: bool) -> list[Found]:
-        """A checkpoint is saved or the process ends: passes that trained nothing are over."""
+        """A checkpoint is saved or the process ends: passes that trained nothing are over.
+
+        Args:
+            started: as for `trained`; False forgets them.
+        """
         found = [
             span
             for reading in self._undecided.values()

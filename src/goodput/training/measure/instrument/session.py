@@ -53,7 +53,7 @@ class Session:
         self._chip = options.chip
         self._disturbances = 0
         self._seen_disturbances = 0
-        self._patches = Patches(self.wall)
+        self.patches = Patches(self.wall)
         self._take = self.wall.guard(communication.FEATURE, self.communication.take)
         self._before_step = self._guarded_before()
         self._after_step = self._guarded_after()
@@ -88,11 +88,11 @@ class Session:
         self.steps.remove()
         self.communication.remove()
         self.flops.remove()
-        self._patches.restore()
+        self.patches.restore()
         atexit.unregister(self._exit)
 
     def _install(self) -> None:
-        wall, patches = self.wall, self._patches
+        wall, patches = self.wall, self.patches
         self._part(steps.FEATURE, lambda: self.steps.install(wall, patches))
         self._part(fetches.FEATURE, lambda: self.fetches.install(wall, patches))
         self._part(checkpoints.SAVES, lambda: self.checkpoints.install(wall, patches))
@@ -250,7 +250,7 @@ def _open_run(options: Options) -> Run:
         rank, world = dist.get_rank(), dist.get_world_size()
     run = recorder.start(
         options.job,
-        dir=options.directory,
+        dir=options.dir,
         rank=rank,
         world=world,
         chips=options.chips,
