@@ -205,6 +205,43 @@ def test_zoom_by_keys(opened: Any) -> None:
     assert page.span() == (first, last)
 
 
+def test_zoom_ends_at_a_millisecond(opened: Any) -> None:
+    page = opened(render_html(ledgers.llama()))
+    page.tab.focus("#c-timeline")
+    for _ in range(40):
+        page.tab.keyboard.press("+")
+    near, far = page.span()
+    assert far - near == pytest.approx(1e-3, rel=0.01)
+    assert page.colors("timeline") > 1
+
+
+PINCH = """([x, y, gap, wider]) => {
+  const frame = document.getElementById("c-timeline");
+  const send = (type, id, at) => frame.dispatchEvent(new PointerEvent(type, {
+    pointerType: "touch", pointerId: id, clientX: at, clientY: y, bubbles: true,
+  }));
+  send("pointerdown", 1, x - gap);
+  send("pointerdown", 2, x + gap);
+  send("pointermove", 1, x - wider);
+  send("pointermove", 2, x + wider);
+  send("pointerup", 1, x - wider);
+  send("pointerup", 2, x + wider);
+}"""
+
+
+def test_two_fingers_zoom_and_one_pans(opened: Any) -> None:
+    page = opened(render_html(ledgers.demo()))
+    first, last = page.span()
+    x, y = middle(page, "timeline")
+    page.tab.evaluate(PINCH, [x, y, 50, 100])
+    near, far = page.span()
+    assert far - near == pytest.approx((last - first) / 2, rel=0.01)
+    assert (near + far) / 2 == pytest.approx((first + last) / 2, abs=1)
+    page.tab.evaluate(PINCH.replace('send("pointerdown", 2, x + gap);', ""), [x, y, 50, 100])
+    assert page.span()[0] > near
+    assert page.span()[1] - page.span()[0] == pytest.approx(far - near)
+
+
 def test_an_incident_shows_itself_on_the_timeline(opened: Any) -> None:
     ledger = ledgers.demo()
     page = opened(render_html(ledger))

@@ -44,7 +44,8 @@ def waterfall_rows(waterfall: Waterfall, *, part_floor: float = PART_FLOOR) -> t
 
     Args:
         waterfall: any unit.
-        part_floor: smallest share of capacity for which a part of a loss gets a line, 0-1.
+        part_floor: smallest share of capacity for which a part of a loss gets a line, 0-1; parts
+            called as the loss itself or `other` tell nothing and get none.
 
     Returns:
         Rows in reading order; the bars tile [0, 1] exactly (up to float rounding).
@@ -83,6 +84,6 @@ def _loss_row(loss: Loss, remaining: int, capacity: int, part_floor: float) -> R
         parts=tuple(
             PartRow(name=part.name, amount=part.amount, share=part.amount / whole)
             for part in sorted(loss.parts, key=lambda part: -part.amount)
-            if part.amount >= part_floor * whole and part.name != loss.name
+            if part.amount >= part_floor * whole and part.name not in {loss.name, "other"}
         ),
     )

@@ -2,6 +2,9 @@
 // Timeline: one row per track, coloured by class, drawn into a uPlot chart that owns axes and zoom.
 (() => {
   const INCIDENTS = "incidents";
+  // The canvas blends a band narrower than a pixel by its width, which is honest where there are
+  // many. At least this much is drawn, so that a single one is seen.
+  const LEAST_PIXELS = 0.3;
 
   const prepare = (track) => {
     const bands = [...track.bands].sort((a, b) => a.start_ns - b.start_ns);
@@ -50,7 +53,7 @@
         const x = (s) => bbox.left + (s - report.clock.from) * perSecond;
         if (row.incidents) drawMarks(ctx, row.incidents, x, top, height);
         else {
-          // Losses over useful time, so that a band narrower than a pixel is still seen.
+          // Losses over useful time, so that one narrower than a pixel still tints it.
           drawBands(ctx, row, colors, x, top, height, true);
           drawBands(ctx, row, colors, x, top, height, false);
         }
@@ -60,16 +63,11 @@
 
     const drawBands = (ctx, row, colors, x, top, height, useful) => {
       const { bands, starts, ends } = row;
-      const seam = devicePixelRatio;
-      let painted = -1;
       for (let i = firstAfter(ends, report.clock.from); i < bands.length && starts[i] < report.clock.to; i += 1) {
         if (isUseful(bands[i].label) !== useful) continue;
-        const left = x(starts[i]), right = x(ends[i]);
-        if (right < painted) continue;
-        const width = Math.max(right - left, seam);
+        const left = x(starts[i]);
         ctx.fillStyle = colors.get(bands[i].label);
-        ctx.fillRect(left, top, width, height);
-        if (width <= seam) painted = left + seam;
+        ctx.fillRect(left, top, Math.max(x(ends[i]) - left, LEAST_PIXELS), height);
       }
     };
 

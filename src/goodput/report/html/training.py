@@ -200,7 +200,8 @@ def _over_time(ledger: Ledger) -> Markup:
                 "steptime", "p10, median, p90 and longest step time of the lead rank over the run"
             )
         )
-    return section("Over time", _zoom_bar(), *charts, name="time")
+    without = element("noscript", element("p", "The charts need scripts; the tables do not."))
+    return section("Over time", without, _zoom_bar(), *charts, name="time")
 
 
 def _timeline_label(ledger: Ledger) -> str:

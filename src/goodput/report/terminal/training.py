@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
@@ -165,9 +166,17 @@ def _definitions(ledger: "Ledger", screen: Screen) -> Iterator[Text]:
     rows = []
     for definition in ledger.definitions:
         value = "not known" if definition.value is None else percent(definition.value)
-        row = [definition.name, value, definition.meaning, definition.source]
+        first, *more = _folded(definition.meaning, screen)
+        row = [definition.name, value, first, definition.source]
         rows.append(row[: len(columns)])
+        rows += [["", "", line, ""][: len(columns)] for line in more]
     yield from table(columns, rows, screen)
+
+
+def _folded(meaning: str, screen: Screen) -> list[str]:
+    """Return a meaning in lines that fit beside the longest names and values."""
+    room = screen.width - 40 - (26 if screen.width >= 110 else 0)
+    return wrap(clean(meaning), max(20, room)) or [""]
 
 
 def _notes(notes: "tuple[Note, ...]", screen: Screen) -> "Iterator[RenderableType]":

@@ -32,7 +32,7 @@ def waterfall_lines(waterfall: Waterfall, screen: Screen) -> Iterator[Text]:
     rows = waterfall_rows(waterfall)
     factors = list(dict.fromkeys(row.factor for row in rows if row.factor))
     scale = scale_for(waterfall.unit, waterfall.capacity)
-    columns = _Columns(screen, scale, waterfall.capacity, bool(factors))
+    columns = _Columns(screen, scale=scale, capacity=waterfall.capacity, has_factors=bool(factors))
     seen = ""
     for row in rows:
         color = _color(row, factors)
@@ -55,10 +55,10 @@ def _color(row: Row, factors: list[str]) -> str:
 class _Columns:
     """Widths of one chart."""
 
-    def __init__(self, screen: Screen, scale: Scale, capacity: int, with_factor: bool) -> None:  # noqa: FBT001 - private
+    def __init__(self, screen: Screen, *, scale: Scale, capacity: int, has_factors: bool) -> None:
         self.screen = screen
         self.scale = scale
-        self.factor_width = 3 if with_factor else 0
+        self.factor_width = 3 if has_factors else 0
         self.amount_width = max(7, cell_len(scale.number(capacity)))
         taken = (
             self.factor_width
@@ -89,9 +89,10 @@ class _Columns:
 
     def part(self, part: PartRow) -> Text:
         text = Text(no_wrap=True, overflow="crop", style="dim")
-        name = cut(part.name, _NAME_WIDTH - 2, self.screen)
-        text.append(" " * (self.factor_width + 2) + _fill(name, _NAME_WIDTH - 1))
-        text.append(" " * self.bar_width)
+        # A part has no bar of its own, so its name may use that space.
+        room = _NAME_WIDTH - 1 + self.bar_width
+        text.append(" " * (self.factor_width + 2))
+        text.append(_fill(cut(part.name, room, self.screen), room))
         text.append(" " + percent(part.share).rjust(_SHARE_WIDTH))
         text.append(" " + self.scale.number(part.amount).rjust(self.amount_width))
         return text
