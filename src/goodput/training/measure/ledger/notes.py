@@ -126,6 +126,6 @@ def _records(books: Books) -> Iterator[Note]:
     if silent > 0:
         yield Note(
             level="info",
-            text=f"up to {silent} ranks recorded no steps of their own: their time is booked as "
-            "the lead rank's",
+            text=f"{silent} of the ranks recorded no steps of {'its' if silent == 1 else 'their'} "
+            "own: booked as the lead rank's time",
         )
