@@ -2,11 +2,12 @@
 
 import re
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args, get_origin
 
 import msgspec
 import pytest
 
+from goodput.core import events
 from goodput.core.events import SCHEMA, SPAN_CLASSES, AnyEvent, Event
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats" / "events.md").read_text(encoding="utf-8")
@@ -21,12 +22,18 @@ def documented(text: str) -> list[tuple[str, str, str]]:
     return [(name, kind, default.strip("`")) for name, kind, default in ROW.findall(text)]
 
 
+def plain(annotation: object) -> str:
+    """Return the type of a field without its range."""
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    return str(getattr(bare, "__name__", bare))
+
+
 def actual(kind: type[Event]) -> list[tuple[str, str, str]]:
     shared = {field.name for field in msgspec.structs.fields(Event)} if kind is not Event else set()
     return [
         (
             field.name,
-            field.type.__name__,
+            plain(field.type),
             "required"
             if field.default is msgspec.NODEFAULT
             else msgspec.json.encode(field.default).decode(),
@@ -65,6 +72,28 @@ def test_examples_decode_with_no_unknown_field(name: str) -> None:
 def test_span_names() -> None:
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|$", SECTIONS["span"], flags=re.MULTILINE)
     assert dict(rows) == SPAN_CLASSES
+
+
+def test_ranges() -> None:
+    section = PAGE.split("## Ranges")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (\S+) \|", section, flags=re.MULTILINE)
+    written = {name: (eval_power(low), eval_power(high)) for name, low, high in rows}
+    ranges = {
+        name: next(meta for meta in get_args(alias)[1:] if isinstance(meta, msgspec.Meta))
+        for name, alias in vars(events).items()
+        if get_origin(alias) is Annotated
+    }
+    assert ranges
+    assert {name: (meta.ge, meta.le) for name, meta in ranges.items()} == {
+        name: written[name] for name in ranges
+    }
+
+
+def eval_power(text: str) -> float:
+    """Return the value of `-2^61` or `1e30`."""
+    sign, bare = (-1, text[1:]) if text.startswith("-") else (1, text)
+    base, _, exponent = bare.partition("^")
+    return sign * (int(base) ** int(exponent) if exponent else float(bare))
 
 
 def test_schema_is_named() -> None:

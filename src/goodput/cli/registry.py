@@ -28,6 +28,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "completion": Entry("goodput.cli.completion:completion", "Print a shell's completion script."),
     "doctor": Entry("goodput.cli.doctor:doctor", "Check this machine and installation."),
     "report": Entry("goodput.cli.report:report", "Report where the time of a run went."),
+    "train compact": Entry("goodput.cli.train.compact:compact", "Many event files as one."),
     "train record": Entry("goodput.cli.train.record:record", "Run a command and record the job."),
     "train report": Entry("goodput.cli.train.report:report", "Account for a job's time."),
 }

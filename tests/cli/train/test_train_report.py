@@ -82,6 +82,15 @@ def test_window(cli: Cli, write_run: WriteRun) -> None:
     assert found.waterfall.loss("startup") == 0
 
 
+def test_last(cli: Cli, write_run: WriteRun) -> None:
+    run = write_run("job")
+    last = ledger(cli("train", "report", run, "--json", "--last", "60"))
+    assert (
+        last.waterfall
+        == ledger(cli("train", "report", run, "--json", "--window", "60..")).waterfall
+    )
+
+
 def test_as_of(cli: Cli, write_run: WriteRun) -> None:
     found = ledger(cli("train", "report", write_run("job"), "--json", "--as-of", "50"))
     assert found.ended_at_ns == (RUN_BEGAN_S + 50) * S

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option(
     "--window", metavar="FROM..TO", type=stretch, help="Only this part of the job's time."
 )
+@click.option("--last", "last_s", metavar="SECONDS", type=float, help="Only the last so many.")
 @click.option(
     "--exclude", metavar="FROM..TO", type=stretch, multiple=True, help="Not capacity; repeatable."
 )
@@ -40,6 +41,7 @@ def report(
     attempt: str | None,
     rank: int | None,
     window: "Stretch | None",
+    last_s: float | None,
     exclude: "tuple[Stretch, ...]",
     as_of: "Moment | None",
     chips: int | None,
@@ -62,6 +64,7 @@ def report(
     options = Options(
         attempt=attempt,
         rank=rank,
+        last_s=last_s,
         chips=chips,
         ideal_step_s=ideal_step_s,
         flops_per_step=flops_per_step,
