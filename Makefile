@@ -49,6 +49,7 @@ lint: $(STAMPS)/setup ## ruff, mypy --strict, import-linter
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	@for file in $$(find tests -mindepth 2 -name conftest.py); do $(VENV)/bin/mypy $$file || exit 1; done
 	$(VENV)/bin/lint-imports
 
 format: $(STAMPS)/setup ## rewrite files the way lint wants them

@@ -2,8 +2,8 @@
 
 import pytest
 
-from conftest import Cli
 from goodput import __version__
+from small_runs import Cli
 
 
 def test_version(cli: Cli) -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import Cli
+from small_runs import Cli
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

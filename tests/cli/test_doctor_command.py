@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import Cli
 from goodput.doctor import Checkup
+from small_runs import Cli
 
 
 def test_text_fits_80_columns(cli: Cli) -> None:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from conftest import Cli, WriteRun
+from small_runs import Cli, WriteRun
 
 
 def test_report_is_the_training_report(cli: Cli, write_run: WriteRun) -> None:

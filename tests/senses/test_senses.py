@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import WriteRun
 from goodput import senses
 from goodput.core.errors import InputError
+from small_runs import WriteRun
 
 
 class Serving:

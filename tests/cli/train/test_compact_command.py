@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Cli, WriteRun
 from goodput.cli.progress import progress_bar
+from small_runs import Cli, WriteRun
 
 
 def same_but_sources(left: str, right: str) -> bool:

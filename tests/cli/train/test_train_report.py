@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import RUN_BEGAN_S, Cli, Ran, WriteRun
 from goodput.report import from_json
 from goodput.training.measure.ledger.types import Ledger
+from small_runs import RUN_BEGAN_S, Cli, Ran, WriteRun
 
 S = 1_000_000_000
 CHIPS = 4
