@@ -135,11 +135,10 @@ def _take_over(run: Run) -> None:
     """Make `run` the one of this process."""
     if _process.run is not None:
         _process.run.close()
-    if _process.farewell is not None:
-        _process.farewell.uninstall()
     _process.run = run
     _process.farewell = Farewell(run, describe=describe)
     _process.farewell.install()
+    run.on_finish = _process.farewell.uninstall
 
 
 def _agrees(run: Run, identity: Identity, role: str) -> bool:

@@ -64,6 +64,7 @@ class Run:
         "_windows",
         "detail",
         "identity",
+        "on_finish",
         "role",
     )
 
@@ -83,6 +84,8 @@ class Run:
         self.identity = identity
         self.detail = detail
         self.role = role
+        self.on_finish: Callable[[], None] | None = None
+        """Called once the record is complete: takes exit hooks back."""
         self._wall = wall_ns
         self._mono = mono_ns
         self._ids = count(1)
@@ -377,6 +380,8 @@ class Run:
             t=self._wall(), m=at_ns, outcome=outcome, error=error, signal=signal
         )
         self._file.close(line_of(end))
+        if self.on_finish is not None:
+            self.on_finish()
 
     def release(self) -> None:
         """Make the file of a run that holds its records back."""

@@ -132,7 +132,7 @@ class StepWindows:
             out = self._account(mark, mark.n + 1, mark.end_m)
             mark = None
         # A signal handler may come between a step's way into the window and the next mark.
-        if mark is not None and self._sums is not None and self._sums.last == mark.n:
+        if mark is not None and self._sums is not None and self._sums.end_m > mark.m:
             mark = None
         out += self._take()
         if mark is not None:
