@@ -42,10 +42,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def faults(self) -> FaultSchedule:
         """The two faults, 0.1 s after the step has begun, so that they hit in its middle."""
-        kill = Fault(kind="kill", at_step=self.kill_step, rank=1, after_s=0.1)
-        hang = Fault(kind="hang", at_step=self.hang_step, rank=0, after_s=0.1)
-        planned = ((kill, self.kill_step), (hang, self.hang_step))
-        return FaultSchedule(faults=tuple(fault for fault, step in planned if step >= 0))
+        faults = []
+        if self.kill_step >= 0:
+            faults.append(Fault(kind="kill", at_step=self.kill_step, rank=1, after_s=0.1))
+        if self.hang_step >= 0:
+            faults.append(Fault(kind="hang", at_step=self.hang_step, rank=0, after_s=0.1))
+        return FaultSchedule(faults=tuple(faults))
 
 
 SHORT: Final = Plan(

@@ -5,6 +5,7 @@ It says what it does twice: to goodput's recorder, as a user's script would, and
 
 from collections.abc import Callable
 from datetime import timedelta
+from time import monotonic_ns
 from typing import Any
 
 import torch
@@ -53,6 +54,9 @@ class Trainer:
                 context=plan.context, width=plan.width, layers=plan.layers, heads=plan.heads
             )
             self.parallel = DistributedDataParallel(self.model)
+            self.last_gradient_ns = 0
+            for parameter in self.model.parameters():
+                parameter.register_post_accumulate_grad_hook(self._gradient_ready)
             self.optimizer = torch.optim.AdamW(
                 self.model.parameters(), lr=plan.learning_rate, weight_decay=0.1
             )
@@ -70,8 +74,9 @@ class Trainer:
                 inputs, targets = self._batch(step)
             self.witness.mark("data_end", step)
             self.witness.mark("step_begin", step)
-            with self.run.step(step):
-                loss = self._step(inputs, targets)
+            self.run.step(step)
+            loss, exposed_ns = self._step(inputs, targets)
+            self.run.step_end(step, comm_ns=exposed_ns)
             self.witness.mark("step_end", step)
             if step % 10 == 0:
                 self.run.point("loss", loss, step=step)
@@ -83,13 +88,19 @@ class Trainer:
         self.witness.mark("trained")
         dist.destroy_process_group()
 
-    def _step(self, inputs: Tensor, targets: Tensor) -> float:
+    def _step(self, inputs: Tensor, targets: Tensor) -> tuple[float, int]:
+        """Return the loss, and for how long the backward pass waited for its peer, ns."""
         loss = _loss(self.parallel, inputs, targets)
         self.optimizer.zero_grad()
         loss.backward()
+        # DDP overlaps its all-reduce with the backward pass; what is left at its end is exposed.
+        exposed_ns = monotonic_ns() - self.last_gradient_ns
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
-        return float(loss.item())
+        return float(loss.item()), exposed_ns
+
+    def _gradient_ready(self, _parameter: Tensor) -> None:
+        self.last_gradient_ns = monotonic_ns()
 
     def _batch(self, step: int) -> tuple[Tensor, Tensor]:
         """Return this rank's part of step's batch: the same one whenever the step is run."""
