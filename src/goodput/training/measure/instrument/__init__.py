@@ -5,14 +5,17 @@ in docs/instrument.md.
 """
 
 import os
+import sys
 from collections.abc import Callable
-from typing import Literal
+from typing import Final, Literal
 
 from goodput.core.errors import MissingExtraError
 from goodput.training.measure.instrument.options import Options
 from goodput.training.measure.run import Run
 
-__all__ = ["count_flops", "hand_over", "instrument", "uninstrument"]
+__all__ = ["count_flops", "instrument", "uninstrument"]
+
+_SESSION: Final = f"{__name__}.session"
 
 
 def instrument(
@@ -72,26 +75,10 @@ def instrument(
 
 
 def uninstrument() -> None:
-    """Take all hooks out again; the run stays open."""
-    _need_torch("goodput.training.measure.instrument.uninstrument()")
-    from goodput.training.measure.instrument.session import uninstall
-
-    uninstall()
-
-
-def hand_over(*features: str) -> None:
-    """Stop hooks that somebody records better, for example a trainer's callback.
-
-    Args:
-        features: `steps`, `data`, `checkpoint`, `restore`, `communication`, `flops`, `init`,
-            `hardware`.
-    """
-    _need_torch("goodput.training.measure.instrument.hand_over()")
-    from goodput.training.measure.instrument.session import current
-
-    session = current()
+    """Take all hooks out again, if there are any; the run stays open."""
+    session = sys.modules.get(_SESSION)
     if session is not None:
-        session.hand_over(*features)
+        session.uninstall()
 
 
 def count_flops(function: Callable[[], object]) -> int:

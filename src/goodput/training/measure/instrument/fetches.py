@@ -111,15 +111,17 @@ class Fetches:
     def _iter_of(self, wall: Wall, original: Callable[[Any], Iterator[object]]) -> object:
         begin = wall.guard(FEATURE, self._begin)
         end = wall.guard(FEATURE, self._end)
+        watch = wall.guard(FEATURE, self._key_of)
 
         def iterate(loader: object) -> Iterator[object]:
             opened = begin(_NEW)
-            iterator: Iterator[object] | None = None
+            key: int | None = None
             try:
                 iterator = original(loader)
+                key = watch(iterator)
             finally:
                 if opened is not None:
-                    end(opened, exhausted=False, iterator=iterator)
+                    end(opened if key is None else opened._replace(key=key), exhausted=False)
             return iterator
 
         return iterate
@@ -169,13 +171,12 @@ class Fetches:
         self._inside = True
         return _Open(key, training, time_ns(), monotonic_ns())
 
-    def _end(self, opened: _Open, *, exhausted: bool, iterator: object = None) -> None:
-        """A fetch is over, or with `iterator` the making of that iterator (it starts workers)."""
+    def _end(self, opened: _Open, *, exhausted: bool) -> None:
+        """A fetch is over, or the making of an iterator, which may start workers."""
         self._inside = False
-        fetch = Fetch(opened.wall_ns, opened.mono_ns, monotonic_ns() - opened.mono_ns)
-        key = opened.key if iterator is None else self._key_of(iterator)
         if opened.training:
-            self._record(self._passes.fetched(key, fetch))
+            fetch = Fetch(opened.wall_ns, opened.mono_ns, monotonic_ns() - opened.mono_ns)
+            self._record(self._passes.fetched(opened.key, fetch))
         elif exhausted:
             self._end_evaluation()
 

@@ -226,11 +226,6 @@ def install(run: Run | None, options: Options) -> Session:
         return _current
 
 
-def current() -> Session | None:
-    """The session of this process, if hooks are installed."""
-    return _current
-
-
 def uninstall() -> None:
     """Take every hook out, if there are any."""
     global _current  # noqa: PLW0603 - as above

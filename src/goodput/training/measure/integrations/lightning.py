@@ -52,11 +52,16 @@ class GoodputCallback(_lightning.Callback):  # type: ignore[misc,name-defined] #
         save = trainer.save_checkpoint
         begin = self.record.session.wall.guard("trainer", self._save_begins)
         end = self.record.session.wall.guard("trainer", self._save_ends)
+        fail = self.record.session.wall.guard("trainer", self.record.failed)
 
         @functools.wraps(save)
         def recorded(filepath: Any, *args: Any, **kwargs: Any) -> None:
             begin()
-            save(filepath, *args, **kwargs)
+            try:
+                save(filepath, *args, **kwargs)
+            except BaseException:
+                fail()
+                raise
             weights_only = args[0] if args else kwargs.get("weights_only")
             end(trainer, str(filepath), weights_only=bool(weights_only))
 

@@ -75,6 +75,10 @@ class TrainerRecord:
             self._close()
         self.mark()
 
+    def failed(self) -> None:
+        """What was open raised."""
+        self._close(failed=True)
+
     def checkpointed(self, last_step: int, path: str, *, resumable: bool) -> None:
         """A checkpoint is written; its span began when it was opened, else at the last mark.
 
@@ -92,11 +96,11 @@ class TrainerRecord:
             self.run.committed(last_step, path)
         self.mark()
 
-    def _close(self) -> None:
+    def _close(self, *, failed: bool = False) -> None:
         span, self._span = self._span, None
         self._session.fetches.pause(paused=False)
         if span is not None:
-            self.run.close_span(span, failed=False)
+            self.run.close_span(span, failed=failed)
 
 
 class HasRecord(Protocol):

@@ -1,4 +1,4 @@
-"""What the tests of instrument() share: a recorded job in a folder, told back as short words."""
+"""For tests of instrument() and of the integrations: a recorded job, told back in short words."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
