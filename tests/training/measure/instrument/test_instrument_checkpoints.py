@@ -2,6 +2,7 @@
 
 import io
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,14 @@ class Training:
 def story(job: Any) -> list[str]:
     words: list[str] = job.story("steps", "resumed", "step", "end", "data")
     return words
+
+
+def wait_for_background(job: Any) -> None:
+    """A future tells those who wait for its result before it calls its callbacks."""
+    until = time.monotonic() + 10
+    while not any(span.background for span in job.spans("checkpoint")):
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def test_a_training_state_is_a_checkpoint_whatever_its_name(job: Any, tmp_path: Path) -> None:
@@ -186,6 +195,7 @@ def test_dcp_async_save_blocks_for_its_staging_and_commits_when_it_is_done(
         done = dcp.async_save(training.state(), checkpoint_id=tmp_path / "a", no_dist=True)
         training.steps(2)
         done.result()
+        wait_for_background(job)
     blocking, background = sorted(job.spans("checkpoint"), key=lambda span: span.background)
     assert not blocking.background
     assert background.background
@@ -205,5 +215,6 @@ def test_dcp_async_save_that_fails_commits_nothing(job: Any, tmp_path: Path) -> 
         training.steps(2)
         done = dcp.async_save(training.state(), storage_writer=Broken(tmp_path / "a"), no_dist=True)
         assert done.exception() is not None
+        wait_for_background(job)
     assert "committed 1" not in job.story()
     assert "checkpoint failed" in job.story()
