@@ -75,6 +75,8 @@ class Trial(msgspec.Struct):
     world: int
     next_step: int
     """As declared; -1 = nobody said."""
+    resumes: tuple[tuple[int, int], ...]
+    """(when, next step) of every state that its processes restored."""
     workers: tuple[ProcessLog, ...]
     streams: dict[int, Stream]
     """Ranks with a step record of their own."""
@@ -200,16 +202,22 @@ def cut(
     )
 
 
-def declared_next_step(launch: Launch) -> int:
-    """Return the first step that the attempt was to run, as somebody declared it; -1 = nobody."""
-    said = [
+def resumes_of(launch: Launch) -> list[tuple[int, int]]:
+    """Return (when, next step) of every restored state, in order of time."""
+    return sorted(
         (worker.at_ns(event), event.next_step)
         for worker in launch.workers
         for event in worker.events
         if isinstance(event, Resumed)
-    ]
-    if said:
-        return max(said)[1]
+    )
+
+
+def declared_next_step(launch: Launch, first_step_at_ns: int) -> int:
+    """Return the first step that the attempt was to run, as somebody declared it; -1 = nobody."""
+    said = resumes_of(launch)
+    before = [step for at, step in said if at <= first_step_at_ns]
+    if before or said:
+        return before[-1] if before else said[0][1]
     return launch.began.next_step if launch.began is not None else -1
 
 

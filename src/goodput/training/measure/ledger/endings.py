@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from goodput.core.causes import classify
+from goodput.core.events import Dropped, Noticed, ProcessEnd
 from goodput.core.timeline import Ints
 from goodput.training.measure.ledger.attempts import (
     CLEAN,
@@ -98,7 +99,7 @@ def _fault(launch: Launch, streams: dict[int, Stream], *, over_at_ns: int, until
     if declared:
         fault = min(declared)
     elif noticed:
-        fault = min(noticed, work + _usual(streams, work))
+        fault = min(noticed, _expected_end(streams, work))
     else:
         fault = work
         noticed = work
@@ -129,16 +130,20 @@ def last_work(streams: dict[int, Stream], launch: Launch, *, before_ns: int) -> 
                 seen = column[column <= before_ns]
                 if seen.size:
                     latest = max(latest, int(seen.max()))
+    signs = [
+        worker.at_ns(event)
+        for worker in launch.workers
+        for event in worker.events
+        if not isinstance(event, ProcessEnd | Noticed | Dropped)
+    ]
     if not streams:
-        alive = [min(w.last_at_ns, before_ns) for w in launch.workers]
-        spans = [s for w in launch.workers for s in w.spans.at_ns.tolist() if s <= before_ns]
-        latest = max([latest, *alive, *spans]) if not spans else max([latest, *spans])
-    return latest
+        signs.extend(min(worker.last_at_ns, before_ns) for worker in launch.workers)
+    return max([latest, *(at for at in signs if at <= before_ns)])
 
 
-def _usual(streams: dict[int, Stream], work_ns: int) -> int:
-    """What the step or span that was open at the fault usually takes, ns; 0 = nothing was open."""
-    usual = 0
+def _expected_end(streams: dict[int, Stream], work_ns: int) -> int:
+    """When the step or span that was open at the last sign of work would have ended, Unix ns."""
+    expected = work_ns
     for stream in streams.values():
         if not stream.n.size:
             continue
@@ -146,10 +151,11 @@ def _usual(streams: dict[int, Stream], work_ns: int) -> int:
         if open_spans.size:
             label = stream.span_label[open_spans[-1]]
             same = (stream.span_label == label) & (stream.span_end >= 0)
-            usual = max(usual, _median((stream.span_end - stream.span_start)[same]))
+            usual = _median((stream.span_end - stream.span_start)[same])
+            expected = max(expected, int(stream.span_start[open_spans[-1]]) + usual)
         elif not stream.last_end_known():
-            usual = max(usual, median_step(stream))
-    return usual
+            expected = max(expected, int(stream.start[-1]) + median_step(stream))
+    return expected
 
 
 def median_step(stream: Stream) -> int:

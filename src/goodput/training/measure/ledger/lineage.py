@@ -129,7 +129,7 @@ def _final_state(
     head, state = len(segments), max(segments[-1].reached, segments[-1].first)
     for resume in resumes:  # a later restart that took no step still shows the state it found
         if resume.after_segment == len(segments):
-            state = resume.next_step
+            state = min(resume.next_step, segments[-1].reached)
     if failed and commits:
         durable = [c for c in commits if c.last_step < state]
         exact = [c for c in durable if c.attempt == segments[-1].attempt]

@@ -201,7 +201,7 @@ def _steps(
     low, high, fault = instants
     start, end = stream.start, finished.end
     count = stream.counts()
-    kept = _kept(stream, count, fate.kept_until)
+    kept = _kept(stream, count, fate.kept_until, last_open=int(end[-1]) < 0 if end.size else False)
     if finished.torn:
         end, count, kept = end.copy(), count.copy(), kept.copy()
         end[-1], count[-1], kept[-1] = max(fault, int(start[-1])), 0, 0
@@ -219,17 +219,19 @@ def _steps(
 
 def _finished_rows(end: Ints) -> Ints | slice:
     """Rows of the records that have an end: nearly always all, or all but the last."""
+    if not end.size:
+        return slice(0, 0)
     if int(end[-1]) < 0 and bool((end[:-1] >= 0).all()):
         return slice(0, end.size - 1)
     whole = end >= 0
     return slice(0, end.size) if bool(whole.all()) else np.flatnonzero(whole)
 
 
-def _kept(stream: Stream, count: Ints, kept_until: Sequence[int]) -> Ints:
+def _kept(stream: Stream, count: Ints, kept_until: Sequence[int], *, last_open: bool) -> Ints:
     """Steps of each record that are in the final state, shape (S,)."""
     bounds = stream.segment_bounds()
     if len(bounds) == 1 and kept_until:
-        last = stream.n.size - 1 - (int(stream.end[-1]) < 0)  # an open record counts for nothing
+        last = stream.n.size - 1 - last_open  # an open record counts for nothing
         if last < 0 or int(stream.n[last] + count[last]) <= kept_until[0]:
             return count
     kept = np.zeros(count.size, dtype=np.int64)

@@ -14,6 +14,7 @@ from goodput.training.measure.ledger.attempts import (
     declared_next_step,
     gather_launches,
     lead_of,
+    resumes_of,
     start_of,
     streams_of,
     world_of,
@@ -69,13 +70,13 @@ def plan_job(log: EventLog, options: Options) -> Plan:
     if trials:
         start = min(start, trials[0].started_at_ns)
     state = _state(job_end(log.processes, starts), trials)
-    segments = [s for trial in trials for s in _segments(trial)]
     commits = _commits(trials)
+    segments = [s for trial in trials for s in _segments(trial, commits)]
     lineage = trace(
         segments,
         commits,
         _resumes(trials),
-        failed=state == "failed",
+        failed=state == "failed" or _last_steps_failed(segments, trials),
         completed=state == "completed",
     )
     return Plan(
@@ -125,6 +126,8 @@ def _trials(
         end = end_of(launch, mine, until_ns=until, last=last, live=live)
         if end.outcome in CLEAN:
             mine = {rank: settled(stream, end.fault_at_ns) for rank, stream in mine.items()}
+        stepping = [int(stream.start[0]) for stream in mine.values() if stream.n.size]
+        first = min(stepping, default=until)
         trials.append(
             Trial(
                 index=index,
@@ -132,7 +135,8 @@ def _trials(
                 started_at_ns=starts[index],
                 until_ns=until,
                 world=world_of(launch),
-                next_step=declared_next_step(launch),
+                next_step=declared_next_step(launch, first),
+                resumes=tuple(resumes_of(launch)),
                 workers=tuple(launch.workers),
                 streams=mine,
                 lead=lead_of({r: s for r, s in mine.items() if s.n.size}),
@@ -174,12 +178,18 @@ def _state(over: tuple[int, Outcome] | None, trials: Sequence[Trial]) -> Outcome
     return trials[-1].end.outcome if trials else "unknown"
 
 
-def _segments(trial: Trial) -> list[Segment]:
+def _last_steps_failed(segments: Sequence[Segment], trials: Sequence[Trial]) -> bool:
+    """Whether the last attempt that took steps ended in a fault: its live state is gone."""
+    return bool(segments) and trials[segments[-1].attempt].end.outcome == "failed"
+
+
+def _segments(trial: Trial, commits: Sequence[Commit]) -> list[Segment]:
     """Runs of rising step numbers in the lead rank's record."""
     stream = trial.lead_stream
     if stream is None:
         return []
     counts = stream.counts()
+    saved = max((c.last_step for c in commits if c.attempt == trial.index), default=-(2**60))
     out = []
     for first, last in stream.segment_bounds():
         n, count = int(stream.n[last - 1]), int(counts[last - 1])
@@ -187,13 +197,16 @@ def _segments(trial: Trial) -> list[Segment]:
         final_row = last == stream.n.size
         if not finished and final_row and trial.end.outcome in CLEAN:
             finished = True  # a clean end means that the last step returned
+        proven = not finished and final_row and saved == n + count - 1
+        whole = finished or proven
         out.append(
             Segment(
                 attempt=trial.index,
                 first=int(stream.n[first]),
-                reached=n + count if finished else n,
-                open_step=-1 if finished else n,
-                open_until=-1 if finished else n + count,
+                reached=n + count if whole else n,
+                open_step=-1 if whole else n,
+                open_until=-1 if whole else n + count,
+                open_finished=proven,
             )
         )
     return out
@@ -211,7 +224,7 @@ def _commits(trials: Sequence[Trial]) -> list[Commit]:
 
 
 def _resumes(trials: Sequence[Trial]) -> list[Resume]:
-    """Attempts that took no step but declared where they stood."""
+    """States that were restored with no step after: where the job stands all the same."""
     out = []
     before = 0
     for trial in trials:
@@ -219,6 +232,10 @@ def _resumes(trials: Sequence[Trial]) -> list[Resume]:
         if stream is None:
             if trial.next_step >= 0:
                 out.append(Resume(after_segment=before, next_step=trial.next_step))
-        else:
-            before += len(stream.segment_bounds())
+            continue
+        before += len(stream.segment_bounds())
+        last = int(stream.start[-1])
+        out.extend(
+            Resume(after_segment=before, next_step=step) for at, step in trial.resumes if at > last
+        )
     return out
