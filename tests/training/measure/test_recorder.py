@@ -166,6 +166,7 @@ def test_names_of_any_kind_stay_valid_json(run: Run, tmp_path: Path) -> None:
         lambda run: run.point("loss", float("nan")),
         lambda run: run.point("loss", "many"),
         lambda run: run.committed(None),
+        lambda run: run.work(flops_per_step=float("inf")),
         lambda run: run.record_span("data", "yesterday", 0, 1),
         lambda run: run.span(object(), step="first").__enter__(),
     ],

@@ -5,6 +5,7 @@ a fast path for exactly these. The rest goes through msgspec.
 """
 
 import functools
+import math
 from typing import Final
 
 import msgspec
@@ -17,6 +18,7 @@ STEP: Final = b'{"k":"step","n":%d,"t":%d,"m":%d}\n'
 STEP_END: Final = b'{"k":"step_end","n":%d,"t":%d,"m":%d}\n'
 BEGIN: Final = b'{"k":"begin","name":%b,"id":%d%b,"t":%d,"m":%d}\n'
 SPAN: Final = b'{"k":"span","name":%b,"d":%d,"id":%d%b,"t":%d,"m":%d}\n'
+POINT: Final = b'{"k":"point","name":%b,"value":%b%b,"t":%d,"m":%d}\n'
 
 _encode = msgspec.json.Encoder().encode
 
@@ -57,11 +59,31 @@ def quoted(text: str) -> bytes:
     return _encode(str(text))
 
 
+def finite(value: float) -> float:
+    """The value as a float.
+
+    Raises:
+        ValueError: it is infinite or not a number, which JSON cannot say.
+    """
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is not finite and has no form in JSON")
+    return number
+
+
+def number_of(value: float) -> bytes:
+    """A finite number as JSON."""
+    return _encode(finite(value))
+
+
+def step_field(step: int | None) -> bytes:
+    """The field of a step number, if there is one."""
+    return b"" if step is None else b',"step":%d' % step
+
+
 def extras(span: Span, *, failed: bool = False, background: bool = False) -> bytes:
     """The fields that most spans leave at their default, to fill into BEGIN and SPAN."""
-    fields = b""
-    if span.step is not None:
-        fields = b',"step":%d' % span.step
+    fields = step_field(span.step)
     if span.counts_as:
         fields += b',"counts_as":' + quoted(span.counts_as)
     if background:

@@ -4,7 +4,6 @@ The file itself is event_writer.py's business, summaries of steps windows.py's; 
 the Run of a process. Nothing here raises into the caller: what cannot be written is counted.
 """
 
-import math
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -20,13 +19,17 @@ from goodput.training.measure.event_writer import EventWriter
 from goodput.training.measure.identity import Identity
 from goodput.training.measure.lines import (
     BEGIN,
+    POINT,
     SPAN,
     STEP,
     STEP_END,
     extras,
+    finite,
     line_of,
+    number_of,
     process_line,
     quoted,
+    step_field,
 )
 from goodput.training.measure.spans import Span, StepScope
 from goodput.training.measure.windows import StepWindows
@@ -234,11 +237,13 @@ class Run:
 
     def point(self, name: str, value: float, *, step: int | None = None) -> None:
         """Record a named number; one that is not finite cannot be, and is counted as lost."""
-        self._record(
-            lambda t, m: events.Point(
-                t=t, m=m, name=str(name), value=_finite(value), step=_step_or_none(step)
-            )
-        )
+        at_ns = self._mono()
+        try:
+            line = POINT % (quoted(name), number_of(value), step_field(step), self._wall(), at_ns)
+        except Exception as error:  # noqa: BLE001 - the recorder's wall; counted
+            self._file.refuse(error)
+        else:
+            self._file.append(line, at_ns)
 
     def work(
         self,
@@ -266,9 +271,9 @@ class Run:
             lambda t, m: events.Work(
                 t=t,
                 m=m,
-                flops_per_step=_finite(flops_per_step),
-                ideal_step_s=_finite(ideal_step_s),
-                peak_flops_per_chip=_finite(peak_flops_per_chip),
+                flops_per_step=finite(flops_per_step),
+                ideal_step_s=finite(ideal_step_s),
+                peak_flops_per_chip=finite(peak_flops_per_chip),
                 chip=str(chip),
                 dtype=str(dtype),
                 shape=str(shape),
@@ -398,18 +403,12 @@ class Run:
     def open_span(self, span: Span) -> None:
         """Start a span (its `with` does it)."""
         span.t, span.m = self._wall(), self._mono()
-        name = span.name
-        if name == "communication" or (self._windows is not None and name in _WINDOWED):
-            return
         try:
+            name = span.name
+            if name == "communication" or (self._windows is not None and name in _WINDOWED):
+                return
             span.id = next(self._ids)
-            line = BEGIN % (
-                quoted(name),
-                span.id,
-                extras(span),
-                span.t,
-                span.m,
-            )
+            line = BEGIN % (quoted(name), span.id, extras(span), span.t, span.m)
         except Exception as error:  # noqa: BLE001 - the recorder's wall; counted
             self._file.refuse(error)
         else:
@@ -490,14 +489,3 @@ def describe(error: BaseException) -> tuple[str, str]:
     if isinstance(error, SystemExit):
         return ("completed", "") if error.code in {None, 0} else ("failed", text)
     return ("stopped" if isinstance(error, KeyboardInterrupt) else "failed"), text
-
-
-def _finite(value: float) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{number} is not finite and has no form in JSON")
-    return number
-
-
-def _step_or_none(step: int | None) -> int:
-    return -1 if step is None else int(step)
