@@ -17,6 +17,7 @@ from goodput.core.events import Event
 from goodput.training.measure.eventlog import ProcessLog
 from goodput.training.measure.readers.packed import (
     CONTENTS_KEY,
+    NO_PROGRESS_BAR,
     PACKED_SCHEMA,
     STEP_DEFAULTS,
     Contents,
@@ -54,6 +55,7 @@ class CompactedWriter:
             "temp_directory": str(scratch),
         }
         self._connection: Any = duckdb.connect(":memory:", config=settings)
+        self._connection.execute(NO_PROGRESS_BAR)
         self._connection.execute(_TABLE)
         self._files: list[CoveredFile] = []
         self._processes: list[PackedProcess] = []

@@ -27,6 +27,8 @@ KINDS: Final = ("step", "step_end", "span", "window", "event")
 STEP_DEFAULTS: Final = {"duration_ns": -1, "covers": 0, "comm_ns": 0, "shape": 0}
 """What NULL stands for in the columns that a process's steps may all lack."""
 
+NO_PROGRESS_BAR: Final = "SET enable_progress_bar = false"
+"""DuckDB draws a bar of its own when a query takes long."""
 _decoder: Final = msgspec.json.Decoder(AnyEvent)
 
 
@@ -99,6 +101,7 @@ def load(path: Path) -> tuple[Contents, list[PackedRows]]:
     """
     try:
         with duckdb.connect(":memory:") as connection:
+            connection.execute(NO_PROGRESS_BAR)
             contents = _contents(connection, path)
             return contents, list(_rows(connection, path, contents))
     except (duckdb.Error, OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
