@@ -8,6 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -69,15 +70,15 @@ class Script:
         out, err = self.process.communicate(timeout=60)
         return self.process.returncode, [json.loads(line) for line in out.splitlines()], err
 
-    def survivors(self) -> list[str]:
-        """Command lines of all processes that inherited this script's environment."""
-        found = []
+    def survivors(self) -> dict[int, str]:
+        """Command lines by pid of all processes that inherited this script's environment."""
+        found = {}
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 if self.marker.encode() in (entry / "environ").read_bytes():
                     state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
                     if state != "Z":
-                        found.append((entry / "cmdline").read_bytes().decode())
+                        found[int(entry.name)] = (entry / "cmdline").read_bytes().decode()
             except OSError:
                 continue
         return found
@@ -94,9 +95,10 @@ def started(tmp_path: Path) -> Iterator[list[Script]]:
     scripts: list[Script] = []
     yield scripts
     for script in scripts:
-        if script.process.poll() is None:
-            script.process.kill()
-        script.process.communicate()
+        for pid in script.survivors():  # only after a failed test
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        script.process.communicate(timeout=30)
 
 
 def run(started: list[Script], folder: Path, body: str, *, head: str = HEAD) -> Script:

@@ -58,10 +58,11 @@ def sweep(
                 Progress.at(done=len(over), failed=failed, total=len(listed), elapsed_s=elapsed_s)
             )
 
-    report()
-    outcomes = stream(function, listed, seed=seed, backend=backend, workers=workers)
     try:
-        with closing(outcomes):
+        report()
+        with closing(
+            stream(function, listed, seed=seed, backend=backend, workers=workers)
+        ) as outcomes:
             for outcome in outcomes:
                 over.append(outcome)
                 failed += isinstance(outcome, Failure)
