@@ -11,7 +11,7 @@ import numpy as np
 
 from goodput.core.errors import ConfigError
 from goodput.core.events import Work
-from goodput.core.hardware import match_chip, peak_flops
+from goodput.core.hardware import peak_flops
 from goodput.core.stats.order import order_statistics
 from goodput.core.timeline import Ints
 from goodput.training.measure.ledger.options import Options
@@ -198,9 +198,8 @@ def _peak(chip: str, dtype: str) -> tuple[float, str]:
     if not chip or not dtype:
         missing = " and ".join(n for n, v in (("chip", chip), ("dtype", dtype)) if not v)
         return 0.0, f"the peak is not known: give {missing}, or the peak FLOP/s of one chip"
-    matched = match_chip(chip)
     try:
-        return peak_flops(matched.name if matched is not None else chip, dtype), ""
+        return peak_flops(chip, dtype), ""
     except ConfigError as error:
         return 0.0, str(error)
 
