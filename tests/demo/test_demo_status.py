@@ -56,6 +56,16 @@ def test_the_time_left_counts_what_is_still_to_come() -> None:
     )
     # 30 steps, 35 of the 50 s, a restart, 10 steps again.
     assert remaining_s(hung, PLAN) == 15 + 35 + 4 + 5
+    # Relaunched: 30 steps, a restart, 10 steps again.
+    back = Snapshot(
+        now_s=112.0,
+        launches=3,
+        step=69,
+        step_s=0.5,
+        restart_s=4.0,
+        faults=(KILL, HANG),
+    )
+    assert remaining_s(back, PLAN) == 15 + 4 + 5
     late = Snapshot(now_s=500.0, launches=2, resumed=40, step=99, faults=(KILL, HANG), step_s=0.5)
     assert remaining_s(late, PLAN) == 0.0
 

@@ -74,6 +74,8 @@ class _Show:
         self.parents = _Parents(folder.truth)
         self.started_s = time.monotonic()
         self.restart_s = 0.0
+        self.step_s = 0.0
+        self.step = -1
 
     def play(self) -> int:
         """Run the job to its end and return its exit code."""
@@ -115,14 +117,18 @@ class _Show:
         begun, done = watch.resumed.get(watch.attempt), watch.completed.get(watch.attempt)
         first = begun.next_step if begun else -1
         if begun and watch.launches:
-            restart_s = (begun.t - watch.launches[-1].t) / 1e9
-            self.restart_s = max(self.restart_s, restart_s)
+            self.restart_s = (begun.t - watch.launches[-1].t) / 1e9
+        if begun and done:
+            self.step_s = (done.m - begun.m) / 1e9 / (done.n + 1 - first)
+            self.step = done.n
+        elif begun:
+            self.step = first - 1
         return Snapshot(
             now_s=time.monotonic() - self.started_s,
             launches=len(watch.launches),
-            step=done.n if done else first - 1,
+            step=self.step,
             resumed=first,
-            step_s=(done.m - begun.m) / 1e9 / (done.n + 1 - first) if begun and done else 0.0,
+            step_s=self.step_s,
             restart_s=self.restart_s,
             loss=watch.losses[-1].value if watch.losses else None,
             faults=tuple(

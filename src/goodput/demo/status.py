@@ -30,13 +30,13 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     launches: int = 0
     """Launches of torchrun so far."""
     step: int = -1
-    """Last step that rank 0 of the running attempt completed; -1 = none."""
+    """Last step that rank 0 completed, of an earlier attempt while a new one starts; -1 = none."""
     resumed: int = -1
     """First step of the running attempt; -1 = it has not got there."""
     step_s: float = 0.0
-    """Mean step time of the running attempt; 0 = not known."""
+    """Mean step time of the last attempt that made steps; 0 = not known."""
     restart_s: float = 0.0
-    """Longest launch to first step so far; 0 = not known."""
+    """From the last launch to where training began; 0 = not known."""
     loss: float | None = None
     faults: tuple[Struck, ...] = ()
     """So far."""
@@ -78,16 +78,15 @@ def remaining_s(now: Snapshot, plan: Plan) -> float:
     step_s = now.step_s or FIRST_STEP_S
     restart_s = now.restart_s or FIRST_RESTART_S
     left_s = (plan.steps - 1 - now.step) * step_s
-    if now.resumed < 0:
-        left_s += restart_s
     happened = {fault.kind for fault in now.faults}
     for kind, step in (("kill", plan.kill_step), ("hang", plan.hang_step)):
         if step >= 0 and kind not in happened:
             left_s += _wait_s(kind, plan) + restart_s + step % plan.checkpoint_every * step_s
+    if now.fault_open or now.resumed < 0:
+        left_s += restart_s + (now.step + 1) % plan.checkpoint_every * step_s
     if now.fault_open:
         last = now.faults[-1]
-        left_s += max(_wait_s(last.kind, plan) - (now.now_s - last.at_s), 0.0) + restart_s
-        left_s += last.step % plan.checkpoint_every * step_s
+        left_s += max(_wait_s(last.kind, plan) - (now.now_s - last.at_s), 0.0)
     return left_s
 
 
