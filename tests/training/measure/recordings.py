@@ -15,7 +15,11 @@ _decoder = msgspec.json.Decoder(AnyEvent)
 
 
 def clean_environ(**more: str) -> dict[str, str]:
-    """The environment without anything that says a rank, a job or a folder."""
+    """The environment without anything that says a rank, a job or a folder.
+
+    From Python 3.12 on, a fork in a process with threads warns; those here fork on purpose.
+    """
+    more.setdefault("PYTHONWARNINGS", "ignore:This process:DeprecationWarning")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(_PLACE_VARIABLES)}
     return {**kept, **more}
 

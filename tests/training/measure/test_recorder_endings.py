@@ -191,6 +191,21 @@ def test_a_run_of_another_thread_leaves_sigterm_alone(tmp_path: Path) -> None:
     assert kinds(events_of(tmp_path / "second")) == ["step"]
 
 
+def test_a_process_that_only_might_train_keeps_its_sigterm_until_it_does(tmp_path: Path) -> None:
+    code = """
+    from goodput.training.measure.recorder import start_held
+    run.close()
+    run = start_held()
+    print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, flush=True)
+    run.step(0)
+    print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, flush=True)
+    """
+    child = spawn(code, tmp_path)
+    assert child.line() == "True"
+    assert child.line() == "False"
+    child.end()
+
+
 def test_close_puts_everything_back(tmp_path: Path) -> None:
     code = """
     run.close()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -157,7 +158,9 @@ def test_a_child_of_multiprocessing_says_goodbye(
     assert child.returncode == 0
     end = events_of(tmp_path / "child")[-1]
     assert isinstance(end, events.ProcessEnd)
-    assert (end.outcome, end.error) == (outcome, error)
+    assert end.outcome == outcome
+    # From Python 3.13 on, the exception is gone by the time a child may say goodbye.
+    assert end.error == error or (sys.version_info >= (3, 13) and end.error == "SystemExit: 1")
     assert kinds(events_of(tmp_path / "parent")) == ["process_end"]
 
 

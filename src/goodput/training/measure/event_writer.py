@@ -63,6 +63,7 @@ class EventWriter:
         "check_at",
         "dropped",
         "fd",
+        "on_release",
         "path",
     )
 
@@ -82,6 +83,8 @@ class EventWriter:
         """Monotonic time after which a writer should call `check`."""
         self.dropped = 0
         """Records lost so far."""
+        self.on_release: Callable[[], None] | None = None
+        """Called when a held file is made."""
         self._header = header
         self._dropped_line = dropped
         self._clock = clock
@@ -152,6 +155,8 @@ class EventWriter:
             self._recover()
         for line in lines:
             self.append(line, 0)
+        if self.on_release is not None:
+            self.on_release()
 
     def torn(self, done: int) -> None:
         """A write stopped short (disk full in mid-line): end the torn line before the next record.

@@ -8,7 +8,7 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import NoReturn, Protocol
 
 from goodput.training.measure.sigterm import SigtermWatch
@@ -47,13 +47,22 @@ class Farewell:
         self._exit_status: object = None
         self._exit_progress: tuple[int, int] | None = None
 
-    def install(self) -> None:
-        """Put the hooks in place."""
+    def install(self, *, sigterm: bool) -> None:
+        """Put the hooks in place.
+
+        Args:
+            sigterm: that of SIGTERM too; else only when `watch_sigterm` is called.
+        """
         self._installed = True
         self._hook_before, sys.excepthook = sys.excepthook, self._hook
         self._exit_before, sys.exit = sys.exit, self._exit
         atexit.register(self._at_exit)
         _at_worker_exit(self._at_worker_exit)
+        if sigterm:
+            self.watch_sigterm()
+
+    def watch_sigterm(self) -> None:
+        """Record SIGTERM as well: the process turned out to train."""
         self._sigterm.install()
 
     def uninstall(self) -> None:
@@ -105,6 +114,8 @@ class Farewell:
         # A SystemExit that was caught is none: then the program went on recording.
         if error is None and self._exit_progress == self._run.progress():
             error = SystemExit(self._exit_status)
+        if error is None and (code := _forked_exit_code()):
+            error = SystemExit(code)
         outcome, text = ("completed", "") if error is None else self._describe(error)
         self._run.finish(outcome, error=text)
 
@@ -131,3 +142,19 @@ def _at_worker_exit(function: Callable[[], None]) -> None:
         from multiprocessing.util import Finalize
 
         Finalize(None, function, exitpriority=0)
+
+
+def _forked_exit_code() -> int:
+    """Exit code of a forked child of multiprocessing that runs its exit hooks (Python 3.13).
+
+    By then its exception is printed and gone; the code is a local variable of the caller.
+    """
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - there is no public way
+    while frame is not None:
+        where = (frame.f_globals.get("__name__"), frame.f_code.co_name)
+        if where == ("multiprocessing.process", "_bootstrap"):
+            return 0  # older Pythons: still inside, the exception is at hand
+        if where == ("multiprocessing.popen_fork", "_launch"):
+            return int(frame.f_locals.get("code") or 0)
+        frame = frame.f_back
+    return 0

@@ -88,7 +88,7 @@ def start_held() -> Run:
         if run is None or not run.enabled:
             identity = identify()
             run = open_run(identity, detail=_detail("auto", identity), held=True)
-            _take_over(run)
+            _take_over(run, held=True)
         return run
 
 
@@ -131,13 +131,15 @@ def open_run(
     return run
 
 
-def _take_over(run: Run) -> None:
+def _take_over(run: Run, *, held: bool = False) -> None:
     """Make `run` the one of this process."""
     if _process.run is not None:
         _process.run.close()
     _process.run = run
     _process.farewell = Farewell(run, describe=describe)
-    _process.farewell.install()
+    # What SIGTERM means is left alone in a process that only might train.
+    _process.farewell.install(sigterm=not held)
+    run.when_released(_process.farewell.watch_sigterm)
     run.on_finish = _process.farewell.uninstall
 
 

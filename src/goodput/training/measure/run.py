@@ -388,6 +388,10 @@ class Run:
         if self.on_finish is not None:
             self.on_finish()
 
+    def when_released(self, tell: Callable[[], None]) -> None:
+        """Call `tell` when a run that holds its records back makes its file."""
+        self._file.on_release = tell
+
     def release(self) -> None:
         """Make the file of a run that holds its records back."""
         self._file.release()

@@ -73,7 +73,7 @@ class SigtermWatch:
         current = signal.set_wakeup_fd(-1)
         if current not in {-1, self._writer}:
             signal.set_wakeup_fd(current)
-        writer, self._writer = self._writer, -1
+        writer, self._writer, self._reader = self._writer, -1, -1
         with contextlib.suppress(OSError):
             os.close(writer)  # the watcher reads the end of the pipe and returns
 
@@ -95,11 +95,11 @@ class SigtermWatch:
 
     def after_fork(self) -> None:
         """In the child: default action, own mask, no part in the parent's pipe."""
+        reader = self._reader
         self.uninstall()
-        if self._reader >= 0:
-            reader, self._reader = self._reader, -1
+        if reader >= 0:
             with contextlib.suppress(OSError):
-                os.close(reader)  # the thread that reads it does not exist here
+                os.close(reader)  # the watcher, who would do it, does not exist here
         self.after_fork_in_parent()
 
     def _on_sigterm(self, number: int, _frame: FrameType | None) -> None:
@@ -114,17 +114,20 @@ class SigtermWatch:
         """Wait for a SIGTERM that the main thread does not handle (it is inside C code)."""
         with contextlib.suppress(OSError):
             while numbers := os.read(reader, 64):
-                if signal.SIGTERM not in numbers:
-                    continue
-                time.sleep(_GRACE_S)
-                if signal.getsignal(signal.SIGTERM) is not self._handler:
-                    continue
-                if self._dying:
-                    time.sleep(_PATIENCE_S)
-                else:
-                    self._record(signal.SIGTERM)
-                _die()
-            os.close(reader)
+                if signal.SIGTERM in numbers:
+                    self._act()
+            os.close(reader)  # nobody writes to it any more: `uninstall`
+
+    def _act(self) -> None:
+        """End the process, unless the main thread does or somebody else decides about SIGTERM."""
+        time.sleep(_GRACE_S)
+        if signal.getsignal(signal.SIGTERM) is not self._handler:
+            return
+        if self._dying:
+            time.sleep(_PATIENCE_S)
+        else:
+            self._record(signal.SIGTERM)
+        _die()
 
 
 def _die() -> None:
