@@ -76,12 +76,11 @@ def find(folder: Path) -> Found:
             packs[-1].poll()
         elif looks_like_events(path, head):
             events.append(path)
-    held = {(path, size) for pack in packs for path, size in pack.stands_for()}
-    is_held = [(path, path.stat().st_size) in held for path in events]
+    held = {path for pack in packs for path, _ in pack.stands_for()}
     return Found(
         packs,
-        events=[path for path, done in zip(events, is_held, strict=True) if not done],
-        held=[path for path, done in zip(events, is_held, strict=True) if done],
+        events=[path for path in events if path not in held],
+        held=[path for path in events if path in held],
     )
 
 

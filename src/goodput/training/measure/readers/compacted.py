@@ -84,6 +84,8 @@ class CompactedFile:
         self._packed: list[list[tuple[PackedProcess, PackedRows]]] = []
         self._grown: dict[int, EventFile] = {}
         self._sizes: list[int] = []
+        self._replaced: set[int] = set()
+        """Files in whose place there is another one of the same name."""
 
     def poll(self) -> bool:
         """Read the file if it is new or was replaced, and event files that grew since."""
@@ -93,19 +95,31 @@ class CompactedFile:
         if grew:
             self._signature = signature
             self._load()
-        for index, file in enumerate(self.contents.files):
-            size = _size_of(self.original(file))
-            if size <= file.size or not self._goes_on(index):
-                self._grown.pop(index, None)
-                continue
-            if index not in self._grown:
-                self._grown[index] = EventFile(self.original(file))
-            self._sizes[index] = size
-            grew = self._grown[index].poll() or grew
+        for index in range(len(self.contents.files)):
+            grew = self._follow(index) or grew
         return grew
+
+    def _follow(self, index: int) -> bool:
+        """Look at a covered event file that may still be there; return whether it had more."""
+        file = self.contents.files[index]
+        size = _size_of(self.original(file))
+        self._sizes[index] = file.size
+        self._replaced.discard(index)
+        if size in {-1, file.size}:
+            self._grown.pop(index, None)
+            return False
+        if size < file.size or not self._goes_on(index):
+            self._grown.pop(index, None)
+            self._replaced.add(index)
+            return False
+        if index not in self._grown:
+            self._grown[index] = EventFile(self.original(file))
+        self._sizes[index] = size
+        return self._grown[index].poll()
 
     def _load(self) -> None:
         self._grown, self.problem = {}, None
+        self._replaced = set()
         self.contents = _NOTHING
         rows: list[PackedRows] = []
         try:
@@ -183,8 +197,12 @@ class CompactedFile:
 
     def stands_for(self) -> list[tuple[Path, int]]:
         """Return (path, size) of the event files that this one stands for, as they are now."""
-        files = zip(self.contents.files, self._sizes, strict=True)
-        return [(self.original(file), size) for file, size in files]
+        files = enumerate(zip(self.contents.files, self._sizes, strict=True))
+        return [
+            (self.original(file), size)
+            for index, (file, size) in files
+            if index not in self._replaced
+        ]
 
     def covers(self) -> frozenset[tuple[str, int]]:
         """Return (name, size) of the event files that this one stands for, as they are now."""
