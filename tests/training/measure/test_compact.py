@@ -132,6 +132,26 @@ def test_a_folder_with_both_reads_each_event_once(run: Path) -> None:
     assert ledgers(read([run])) == before
 
 
+def test_an_event_file_that_is_held_is_not_read_at_all(run: Path) -> None:
+    before = ledgers(read([run]))
+    pack(run)
+    for path in run.glob("*.jsonl"):
+        path.write_bytes(b"?" * path.stat().st_size)
+    assert ledgers(read([run])) == before
+    assert ledgers(read([run / ".." / run.name])) == ledgers(
+        read([run / ".." / run.name / DEFAULT_NAME])
+    )
+
+
+def test_a_file_of_the_same_name_and_size_elsewhere_is_another(run: Path) -> None:
+    other = run.with_name("other")
+    other.mkdir()
+    text = (run / "events-r0-1.jsonl").read_bytes()
+    (other / "events-r0-1.jsonl").write_bytes(text.replace(b'"pid":11', b'"pid":77'))
+    pack(run)
+    assert len(read([run, other]).processes) == 5
+
+
 def test_an_event_file_that_grew_is_read_itself(run: Path) -> None:
     grows = run / "events-r0-1.jsonl"
     text = grows.read_bytes()

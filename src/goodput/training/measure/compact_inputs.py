@@ -149,7 +149,7 @@ def _take_events(path: Path, name: str) -> Taken | str:
     size = path.stat().st_size
     source = EventFile(path, name)
     source.poll()
-    if source._refused or not source.writers:  # noqa: SLF001 (part of the same reader)
+    if source.refused or not source.writers:
         return next((note.text for note in source.finish()), "it holds no record")
     notes = without_path(source.finish(), name)
     logs = [build(0) for build in source.logs()]

@@ -38,7 +38,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     chip: str = ""
     dtype: str = ""
     views: bool = True
-    """Build series, timeline and step-time bins too; a poll for the numbers does without."""
+    """Account for attempts and ranks and bin time for charts too; a poll for the job's numbers does
+    without."""
     windows: int = 120
     """Number of equal windows in the series."""
 

@@ -12,7 +12,7 @@ from goodput.core.waterfall import Loss, Part, Waterfall
 from goodput.training.measure.eventlog import EventLog
 from goodput.training.measure.ledger.attempts import Trial
 from goodput.training.measure.ledger.books import Books, Totals
-from goodput.training.measure.ledger.evidence import evidence_for
+from goodput.training.measure.ledger.evidence import Facts, evidence_for, facts_of
 from goodput.training.measure.ledger.incidents import incidents_of
 from goodput.training.measure.ledger.notes import notes_of
 from goodput.training.measure.ledger.split import AT_RISK
@@ -39,7 +39,8 @@ def summarise(books: Books, log: EventLog) -> Ledger:
     plan, options = books.plan, books.options
     low, high = view_of(books)
     totals = books.totals(low, high, rank=options.rank)
-    waterfall = waterfall_of(totals, books)
+    facts = facts_of(books)
+    waterfall = waterfall_of(totals, facts)
     factors = factors_of(waterfall)
     saved = _saved(books, totals, waterfall)
     flops = _flops(books, factors)
@@ -61,8 +62,8 @@ def summarise(books: Books, log: EventLog) -> Ledger:
         flops=flops,
         elastic=plan.chips.elastic(low, high),
         incidents=tuple(i for i in incidents_of(books) if low <= i.at_ns <= high),
-        attempts=tuple(_attempt(books, trial) for trial in plan.trials),
-        ranks=_ranks(books, low, high),
+        attempts=_attempts(books, facts) if options.views else (),
+        ranks=_ranks(books, facts, low, high) if options.views else (),
         series=views.series,
         timeline=views.timeline,
         step_times=views.step_times,
@@ -91,7 +92,7 @@ def view_of(books: Books) -> tuple[int, int]:
     return low, high
 
 
-def waterfall_of(totals: Totals, books: Books) -> Waterfall:
+def waterfall_of(totals: Totals, facts: Facts) -> Waterfall:
     """Return the waterfall of chip-ns by class; what is excluded is no part of capacity."""
     by_class: dict[str, dict[str, int]] = {name: {} for name in (*LOSS_FACTORS, "useful")}
     for label, amount in totals.items():
@@ -103,7 +104,7 @@ def waterfall_of(totals: Totals, books: Books) -> Waterfall:
     for name, factor in LOSS_FACTORS.items():
         parts = by_class[name]
         amount = sum(parts.values())
-        provenance, evidence = evidence_for(name, amount, books)
+        provenance, evidence = evidence_for(name, amount, facts)
         named = tuple(
             Part(part or "other", value)
             for part, value in sorted(parts.items(), key=lambda p: -p[1])
@@ -250,7 +251,11 @@ def quantiles_of(parts: Sequence[Ints], at: Sequence[float]) -> list[int]:
     return order_statistics(values, ranks)
 
 
-def _attempt(books: Books, trial: Trial) -> Attempt:
+def _attempts(books: Books, facts: Facts) -> tuple[Attempt, ...]:
+    return tuple(_attempt(books, facts, trial) for trial in books.plan.trials)
+
+
+def _attempt(books: Books, facts: Facts, trial: Trial) -> Attempt:
     plan = books.plan
     lead = trial.lead_stream
     segments = plan.segments_of(trial.index)
@@ -270,14 +275,12 @@ def _attempt(books: Books, trial: Trial) -> Attempt:
         last_step=max((s.reached for s in segments), default=0) - 1,
         kept_steps=int(steps.kept.sum()) if counted else 0,
         lost_steps=int((steps.covers - steps.kept).sum()) if counted else 0,
-        waterfall=waterfall_of(totals, books),
+        waterfall=waterfall_of(totals, facts),
     )
 
 
-def _ranks(books: Books, low: int, high: int) -> tuple[Rank, ...]:
+def _ranks(books: Books, facts: Facts, low: int, high: int) -> tuple[Rank, ...]:
     """Ranks with a record of their own, in order."""
-    if not books.options.views:
-        return ()
     seen: dict[int, list[tuple[Ints, Ints | None]]] = {}
     hosts: dict[int, str] = {}
     details: dict[int, str] = {}
@@ -307,7 +310,7 @@ def _ranks(books: Books, low: int, high: int) -> tuple[Rank, ...]:
             median_step_ns=quantiles_of([d for d, _ in seen.get(rank, [])], (0.5,))[0],
             mean_work_ns=means.get(rank, -1),
             slowdown=means.get(rank, 0) / middle if middle and means.get(rank, -1) > 0 else 0.0,
-            waterfall=waterfall_of(books.totals(low, high, rank=rank), books),
+            waterfall=waterfall_of(books.totals(low, high, rank=rank), facts),
         )
         for rank in ranks
     )

@@ -4,6 +4,7 @@ A reader never fails for what a file holds; it fails only when nothing at all ca
 """
 
 from collections.abc import Callable, Sequence
+from os.path import normpath
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -39,8 +40,8 @@ class Source(Protocol):
         """Return (boot id, first monotonic ns, offset ns) per writer, in the order of `logs`."""
         ...
 
-    def covers(self) -> frozenset[tuple[str, int]]:
-        """Return (name, size) of files whose whole content this one holds already."""
+    def covers(self) -> frozenset[str]:
+        """Return absolute paths of files that this one stands for: they need not be read."""
         ...
 
 
@@ -63,6 +64,8 @@ class Folder:
         self._sources: dict[Path, Source] = {}
         self._ignored: dict[Path, Note] = {}
         self._gone: dict[Path, Note] = {}
+        self._held: set[Path] = set()
+        """Files that another one stands for, as of the last poll: not read at all."""
 
     def poll(self) -> bool:
         """Read everything that is new, in new files as well; return whether there was anything.
@@ -76,16 +79,26 @@ class Folder:
                 if file in self._sources or (file in self._ignored and _size(file) == 0):
                     continue
                 self._open(file, asked_for=file == path)
-        for path, source in self._sources.items():
-            try:
-                grew = source.poll() or grew
-            except OSError as error:
-                self._gone[path] = Note(
-                    level="warning",
-                    text=f"cannot be read any more ({error.strerror}); what was read is used",
-                    where=printable(path),
-                )
+        # A compacted run may stand for event files, which then need not be read.
+        first = [path for path, s in self._sources.items() if isinstance(s, CompactedFile)]
+        for path in first:
+            grew = self._poll(path) or grew
+        covered = frozenset[str]().union(*(self._sources[path].covers() for path in first))
+        self._held = {p for p in self._sources if covered and normpath(p.absolute()) in covered}
+        for path in [p for p in self._sources if p not in self._held and p not in first]:
+            grew = self._poll(path) or grew
         return grew
+
+    def _poll(self, path: Path) -> bool:
+        try:
+            return self._sources[path].poll()
+        except OSError as error:
+            self._gone[path] = Note(
+                level="warning",
+                text=f"cannot be read any more ({error.strerror}); what was read is used",
+                where=printable(path),
+            )
+            return False
 
     def log(self) -> EventLog:
         """Return everything read so far.
@@ -93,12 +106,7 @@ class Folder:
         Raises:
             DataError: nothing at all can be read; the message says what was looked for.
         """
-        held = frozenset[tuple[str, int]]().union(*(s.covers() for s in self._sources.values()))
-        sources = [
-            s
-            for p, s in sorted(self._sources.items())
-            if s.covers() or (p.name, _size(p)) not in held
-        ]
+        sources = [s for p, s in sorted(self._sources.items()) if p not in self._held]
         notes = [note for source in sources for note in source.finish()]
         notes.extend([*self._ignored.values(), *self._gone.values()])
         processes, twins = without_twins(_aligned(sources))

@@ -204,9 +204,9 @@ class CompactedFile:
             if index not in self._replaced
         ]
 
-    def covers(self) -> frozenset[tuple[str, int]]:
-        """Return (name, size) of the event files that this one stands for, as they are now."""
-        return frozenset((path.name, size) for path, size in self.stands_for())
+    def covers(self) -> frozenset[str]:
+        """Return absolute paths of the event files that this one stands for."""
+        return frozenset(normpath(path.absolute()) for path, _ in self.stands_for())
 
 
 def without_path(notes: tuple[Note, ...], path: str) -> tuple[Note, ...]:

@@ -137,7 +137,8 @@ class EventFile:
         self._offset = 0
         self._line = 0
         self._rest = b""
-        self._refused = False
+        self.refused = False
+        """The file, or the rest of it, is not one that this version reads."""
         self._skipping = False
 
     def poll(self) -> bool:
@@ -145,7 +146,7 @@ class EventFile:
         before = self._offset
         with self.path.open("rb") as file:
             file.seek(self._offset)
-            while not self._refused and (chunk := file.read(CHUNK_BYTES)):
+            while not self.refused and (chunk := file.read(CHUNK_BYTES)):
                 self._offset += len(chunk)
                 self._take(chunk)
         return self._offset > before
@@ -153,7 +154,7 @@ class EventFile:
     def finish(self) -> tuple[Note, ...]:
         """Return the notes so far, the torn last line among them if there is one."""
         notes = self.problems.notes
-        if self._rest and not self._refused:
+        if self._rest and not self.refused:
             torn = Note(
                 level="info",
                 text="last line is torn (the writer was killed in the middle of it); it is ignored",
@@ -178,7 +179,7 @@ class EventFile:
         """Return (boot id, first monotonic ns, offset ns) per writer."""
         return [(w.header.boot, w.header.m, w.offset_ns) for w in self.writers]
 
-    def covers(self) -> frozenset[tuple[str, int]]:
+    def covers(self) -> frozenset[str]:
         """Return nothing: an event file stands for itself only."""
         return frozenset()
 
@@ -206,7 +207,7 @@ class EventFile:
             end = block.index(b"\n") + 1
             self._slow(block[:end])
             block = block[end:]
-            if self._refused or not block:
+            if self.refused or not block:
                 return
         if self._plain_steps(block):
             return
@@ -253,7 +254,7 @@ class EventFile:
         batch: list[Event] = []
         for line in block.split(b"\n")[:-1]:
             self._line += 1
-            if self._refused:
+            if self.refused:
                 return
             event = self._event(line)
             if event is None:
@@ -330,7 +331,7 @@ class EventFile:
         self.writers.append(writer)
 
     def _refuse(self, why: str) -> None:
-        self._refused = True
+        self.refused = True
         self.problems.add(why, max(self._line, 1))
 
     def _add(self, events: Sequence[Event]) -> None:
