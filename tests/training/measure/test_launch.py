@@ -203,8 +203,8 @@ def test_the_whole_group_gets_the_signal_not_only_its_leader(tmp_path: Path) -> 
     code = """
 import subprocess
 helper = subprocess.Popen(["sleep", "30"])
-print(helper.pid, flush=True)
 signal.signal(signal.SIGTERM, lambda *_: None)
+print(helper.pid, flush=True)
 print(helper.wait(), flush=True)
 """
     child = start_launcher(tmp_path, code)
