@@ -2,6 +2,7 @@
 
 from goodput.training.measure.ledger.account import account
 from goodput.training.measure.ledger.books import Books, keep_books
+from goodput.training.measure.ledger.memo import Memo
 from goodput.training.measure.ledger.options import Options
 from goodput.training.measure.ledger.types import LOSS_FACTORS, Incident, Ledger
 
@@ -10,6 +11,7 @@ __all__ = [
     "Books",
     "Incident",
     "Ledger",
+    "Memo",
     "Options",
     "account",
     "keep_books",

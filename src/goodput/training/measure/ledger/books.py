@@ -11,11 +11,12 @@ from goodput.core.errors import InputError
 from goodput.core.timeline import Ints, as_ints
 from goodput.training.measure.eventlog import EventLog
 from goodput.training.measure.ledger.attempts import Trial
+from goodput.training.measure.ledger.memo import Forgetful, Memo
 from goodput.training.measure.ledger.options import Options
 from goodput.training.measure.ledger.paint import Fate, Painted, paint
 from goodput.training.measure.ledger.plan import Plan, as_known, plan_job
 from goodput.training.measure.ledger.ranks import waits
-from goodput.training.measure.ledger.split import Measured, split
+from goodput.training.measure.ledger.split import Measured, Targets, Wait, split
 from goodput.training.measure.ledger.targets import Ideals, ideals_of, targets_for
 
 SAFE: Final = 1 << 62
@@ -105,9 +106,11 @@ class Books(msgspec.Struct):
                         out[index][label] = out[index].get(label, 0) + amount
 
 
-def keep_books(log: EventLog, options: Options | None = None) -> Books:
+def keep_books(log: EventLog, options: Options | None = None, memo: Memo | None = None) -> Books:
     """Return the account before it is put into words, for several questions about one log."""
     options = options or Options()
+    memo = memo if memo is not None else Forgetful()
+    memo.turn()
     if len(log.jobs) != 1:
         found = ", ".join(log.jobs) or "none"
         raise InputError(f"expected one job, found {len(log.jobs)} ({found}): account for each")
@@ -115,42 +118,41 @@ def keep_books(log: EventLog, options: Options | None = None) -> Books:
         log = as_known(log, options.as_of_ns)
         if not log.processes:
             raise InputError(f"nothing had been recorded yet at {options.as_of_ns}")
-    plan = plan_job(log, options)
-    painted = [_paint(plan, trial, options) for trial in plan.trials]
+    plan = plan_job(log, options, memo)
+    painted = [_paint(plan, trial, options, memo) for trial in plan.trials]
     ideals = ideals_of(plan, painted, options)
     shares = tuple(
-        _shares(plan, trial, ranks, ideals)
+        _shares(plan, trial, ranks, ideals, memo)
         for trial, ranks in zip(plan.trials, painted, strict=True)
     )
     return Books(plan=plan, options=options, ideals=ideals, shares=shares)
 
 
-def _paint(plan: Plan, trial: Trial, options: Options) -> dict[int, Painted]:
+def _paint(plan: Plan, trial: Trial, options: Options, memo: Memo) -> dict[int, Painted]:
     """Paint every rank's window of an attempt; -1 stands for ranks without a record."""
     segments = plan.segments_of(trial.index)
     fate = Fate(
-        kept_until=[s.kept_until for s in segments],
+        kept_until=tuple(s.kept_until for s in segments),
         saved_until=plan.lineage.saved_until if plan.lineage.persistence_known else 1 << 61,
         open_finished=any(s.open_finished for s in segments),
     )
-    queues = plan.chips.queues(plan.end_ns)
-    out = {
-        rank: paint(
-            trial,
-            stream,
-            fate=fate,
-            queues=queues,
-            exclude=options.exclude,
+    low, high = trial.started_at_ns, trial.until_ns
+    queues = tuple(q for q in plan.chips.queues(plan.end_ns) if q[0] < high and q[1] > low)
+    streams = dict(trial.streams.items()) or {-1: None}
+    return {
+        rank: memo.recall(
+            ("paint", rank, fate, queues, options.exclude),
+            (trial,),
+            lambda stream=stream: paint(  # type: ignore[misc]
+                trial, stream, fate=fate, queues=queues, exclude=options.exclude
+            ),
         )
-        for rank, stream in trial.streams.items()
+        for rank, stream in streams.items()
     }
-    if not out:
-        out[-1] = paint(trial, None, fate=fate, queues=queues, exclude=options.exclude)
-    return out
 
 
 def _shares(
-    plan: Plan, trial: Trial, ranks: dict[int, Painted], ideals: Ideals
+    plan: Plan, trial: Trial, ranks: dict[int, Painted], ideals: Ideals, memo: Memo
 ) -> tuple[Share, ...]:
     """Divide the steps of every rank; ranks without a record of their own go with the lead."""
     waiting = waits(ranks, trial.workers)
@@ -160,14 +162,23 @@ def _shares(
     for rank in sorted(ranks, key=lambda r: (r != lead, r)):  # the lead comes first
         window = ranks[rank]
         targets = targets_for(plan, window, trial.world, ideals)
-        shares = split(window, targets, waiting.get(rank), restart=trial.restart)
         stands_for = (rank, *silent) if rank == lead and rank >= 0 else (rank,)
         if rank < 0:
             stands_for = silent
-        out.append(
-            Share(rank=rank, own=rank >= 0, ranks=stands_for, measured=Measured(window, shares))
-        )
+        measured = _divide(window, targets, waiting.get(rank), trial, memo)
+        out.append(Share(rank=rank, own=rank >= 0, ranks=stands_for, measured=measured))
     return tuple(out)
+
+
+def _divide(
+    window: Painted, targets: Targets, wait: Wait | None, trial: Trial, memo: Memo
+) -> Measured:
+    def make() -> Measured:
+        return Measured(window, split(window, targets, wait, restart=trial.restart))
+
+    if wait is not None or not (isinstance(targets.ideal, int) and isinstance(targets.flops, int)):
+        return make()
+    return memo.recall(("divide", targets), (window, trial), make)
 
 
 def _weight(ranks: Sequence[int], wanted: int | None, world: int, chips: int) -> int:

@@ -237,8 +237,12 @@ def _kept(stream: Stream, count: Ints, kept_until: Sequence[int], *, last_open: 
     kept = np.zeros(count.size, dtype=np.int64)
     for index, (first, last) in enumerate(bounds):
         until = kept_until[min(index, len(kept_until) - 1)] if kept_until else 0
-        rows = slice(first, last)
-        kept[rows] = np.clip(until - stream.n[rows], 0, count[rows])
+        # Numbers rise within a segment: all rows but the one at the border are kept or not.
+        border = first + int(np.searchsorted(stream.n[first:last], until))
+        kept[first:border] = count[first:border]
+        if border > first:
+            at = border - 1
+            kept[at] = min(int(count[at]), until - int(stream.n[at]))
     return kept
 
 

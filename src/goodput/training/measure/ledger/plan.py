@@ -22,6 +22,7 @@ from goodput.training.measure.ledger.attempts import (
 from goodput.training.measure.ledger.chips import Chips, chips_of
 from goodput.training.measure.ledger.endings import end_of, outcome_of
 from goodput.training.measure.ledger.lineage import Commit, Lineage, Resume, Segment, trace
+from goodput.training.measure.ledger.memo import Memo
 from goodput.training.measure.ledger.options import Options
 from goodput.training.measure.ledger.streams import Stream, settled, spans_only
 from goodput.training.measure.ledger.types import Outcome
@@ -39,10 +40,11 @@ class Plan(msgspec.Struct):
     segments: tuple[Segment, ...]
     lineage: Lineage
     processes: tuple[ProcessLog, ...]
+    by_trial: dict[int, list[Segment]]
 
     def segments_of(self, trial: int) -> list[Segment]:
         """Return the segments of an attempt, in order."""
-        return [s for s in self.segments if s.attempt == trial]
+        return self.by_trial.get(trial, [])
 
 
 def as_known(log: EventLog, as_of_ns: int) -> EventLog:
@@ -55,7 +57,7 @@ def as_known(log: EventLog, as_of_ns: int) -> EventLog:
     return EventLog(processes=tuple(parts), notes=log.notes, sources=log.sources)
 
 
-def plan_job(log: EventLog, options: Options) -> Plan:
+def plan_job(log: EventLog, options: Options, memo: Memo) -> Plan:
     """Return the plan of the one job that a log holds."""
     launches = gather_launches(log.processes)
     starts = [start_of(launch) for launch in launches]
@@ -65,13 +67,15 @@ def plan_job(log: EventLog, options: Options) -> Plan:
         override=options.chips,
     )
     start, end = _span(log.processes, launches, chips, options)
-    streams = [streams_of(launch) for launch in launches]
-    trials = _trials(launches, streams, starts, end, live=options.as_of_ns is not None)
+    trials = _trials(launches, starts, end, memo, live=options.as_of_ns is not None)
     if trials:
         start = min(start, trials[0].started_at_ns)
     state = _state(job_end(log.processes, starts), trials)
     commits = _commits(trials)
     segments = [s for trial in trials for s in _segments(trial, commits)]
+    by_trial: dict[int, list[Segment]] = {}
+    for segment in segments:
+        by_trial.setdefault(segment.attempt, []).append(segment)
     lineage = trace(
         segments,
         commits,
@@ -89,6 +93,7 @@ def plan_job(log: EventLog, options: Options) -> Plan:
         segments=tuple(segments),
         lineage=lineage,
         processes=log.processes,
+        by_trial=by_trial,
     )
 
 
@@ -108,44 +113,49 @@ def _span(
 
 
 def _trials(
-    launches: Sequence[Launch],
-    streams: Sequence[dict[int, Stream]],
-    starts: Sequence[int],
-    end_ns: int,
-    *,
-    live: bool,
+    launches: Sequence[Launch], starts: Sequence[int], end_ns: int, memo: Memo, *, live: bool
 ) -> list[Trial]:
+    untils = [*starts[1:], max(end_ns, starts[-1])] if starts else []
     trials = []
-    for index, (launch, recorded) in enumerate(zip(launches, streams, strict=True)):
-        mine = recorded
+    for index, launch in enumerate(launches):
+        window = (index, starts[index], max(untils[index], starts[index]))
         last = index == len(launches) - 1
-        until = end_ns if last else starts[index + 1]
-        until = max(until, starts[index])
-        if not mine:
-            mine = _without_steps(launch)
-        end = end_of(launch, mine, until_ns=until, last=last, live=live)
-        if end.outcome in CLEAN:
-            mine = {rank: settled(stream, end.fault_at_ns) for rank, stream in mine.items()}
-        stepping = [int(stream.start[0]) for stream in mine.values() if stream.n.size]
-        first = min(stepping, default=until)
         trials.append(
-            Trial(
-                index=index,
-                key=launch.key,
-                started_at_ns=starts[index],
-                until_ns=until,
-                world=world_of(launch),
-                next_step=declared_next_step(launch, first),
-                resumes=tuple(resumes_of(launch)),
-                workers=tuple(launch.workers),
-                streams=mine,
-                lead=lead_of({r: s for r, s in mine.items() if s.n.size}),
-                end=end,
-                restart=index > 0,
-                last=last,
+            memo.recall(
+                (launch.key, launch.began, launch.over, window, last, live),
+                tuple(launch.workers),
+                lambda launch=launch, window=window, last=last: _trial(  # type: ignore[misc]
+                    launch, window, last=last, live=live
+                ),
             )
         )
     return trials
+
+
+def _trial(launch: Launch, window: tuple[int, int, int], *, last: bool, live: bool) -> Trial:
+    """Put an attempt together; `window` is (index, start, until)."""
+    index, start, until = window
+    streams = streams_of(launch) or _without_steps(launch)
+    end = end_of(launch, streams, until_ns=until, last=last, live=live)
+    if end.outcome in CLEAN:
+        streams = {rank: settled(stream, end.fault_at_ns) for rank, stream in streams.items()}
+    stepping = {rank: stream for rank, stream in streams.items() if stream.n.size}
+    first = min((int(stream.start[0]) for stream in stepping.values()), default=until)
+    return Trial(
+        index=index,
+        key=launch.key,
+        started_at_ns=start,
+        until_ns=until,
+        world=world_of(launch),
+        next_step=declared_next_step(launch, first),
+        resumes=tuple(resumes_of(launch)),
+        workers=tuple(launch.workers),
+        streams=streams,
+        lead=lead_of(stepping),
+        end=end,
+        restart=index > 0,
+        last=last,
+    )
 
 
 def _without_steps(launch: Launch) -> dict[int, Stream]:

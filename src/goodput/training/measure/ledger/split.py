@@ -26,6 +26,10 @@ ORDER: Final = (
 """Where the shares lie within a step, for windows that cut one: the useful part comes first."""
 
 
+FEW_EDGES: Final = 2
+"""The whole window is asked for again and again; its answer is kept."""
+
+
 class Wait(NamedTuple):
     """What a slower rank cost this one, step by step, ns, shapes (S,)."""
 
@@ -88,7 +92,7 @@ def split(
 
 def _mark_at_risk(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
     """Tell apart what would be lost if the job died now."""
-    if not bool((steps.saved < steps.kept).any()):
+    if steps.saved is steps.kept or not bool((steps.saved < steps.kept).any()):
         return shares
     kept = np.maximum(steps.kept, 1)
     out: dict[str, Ints] = {}
@@ -98,30 +102,41 @@ def _mark_at_risk(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
             out[name + AT_RISK] = share - out[name]
         else:
             out[name] = share
-    return {name: share for name, share in out.items() if name == "useful/" or share.any()}
+    return _present(out)
 
 
 def _lose(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
     """Book the shares of steps that were rolled back as rework; warm-up stays startup."""
-    lost = steps.kept < steps.covers
-    torn = steps.covers == 0
-    if not bool(lost.any()) and not bool(torn.any()):
-        return {name: share for name, share in shares.items() if name == "useful/" or share.any()}
-    count = np.maximum(steps.covers, 1)
+    torn = int(steps.covers[-1]) == 0  # only the last record of an attempt can be
+    if steps.kept is steps.covers and not torn:
+        return _present(shares)
+    rows = np.flatnonzero((steps.kept < steps.covers) | (steps.covers == 0))
+    if rows.size == 0:
+        return _present(shares)
+    kept, covers = steps.kept[rows], np.maximum(steps.covers[rows], 1)
+    rework = np.zeros(rows.size, dtype=np.int64)
     out: dict[str, Ints] = {}
-    rework = np.zeros(steps.own.size, dtype=np.int64)
     for name, share in shares.items():
-        if name.startswith("startup/"):
-            out[name] = share
-            continue
-        kept = share * steps.kept // count if int(count.max()) > 1 else share * (steps.kept > 0)
-        rework += share - kept
-        if name == "useful/" or kept.any():
-            out[name] = kept
-    out["rework/lost steps"] = np.where(torn, 0, rework)
-    if bool(torn.any()):
-        out["rework/torn step"] = np.where(torn, rework, 0)
-    return {name: share for name, share in out.items() if name == "useful/" or share.any()}
+        out[name] = share
+        if not name.startswith("startup/"):
+            mine = share[rows]
+            remains = mine * kept // covers
+            rework += mine - remains
+            ours = share is not steps.own and share is not steps.comm  # else not to be written to
+            out[name] = share if ours else share.copy()
+            out[name][rows] = remains
+    lost = np.zeros(steps.own.size, dtype=np.int64)
+    lost[rows] = rework
+    out["rework/lost steps"] = lost
+    if torn:
+        out["rework/torn step"] = np.zeros(steps.own.size, dtype=np.int64)
+        out["rework/torn step"][-1], lost[-1] = lost[-1], 0
+    return _present(out)
+
+
+def _present(shares: dict[str, Ints]) -> dict[str, Ints]:
+    """Leave out classes that own nothing."""
+    return {name: share for name, share in shares.items() if name == "useful/" or share.any()}
 
 
 class Measured:
@@ -132,7 +147,7 @@ class Measured:
         shares: `split` of its steps.
     """
 
-    __slots__ = ("labels", "painted", "shares")
+    __slots__ = ("_known", "labels", "painted", "shares")
 
     def __init__(self, painted: Painted, shares: dict[str, Ints]) -> None:
         self.painted = painted
@@ -140,6 +155,7 @@ class Measured:
         labels = dict.fromkeys((*painted.owned, *self.shares))
         labels["unattributed/"] = None
         self.labels = tuple(labels)
+        self._known: dict[bytes, Ints] = {}
 
     def between(self, edges: Ints) -> Ints:
         """Return what each class owns between consecutive instants.
@@ -150,6 +166,14 @@ class Measured:
         Returns:
             shape (E - 1, L), ns, one column for each of `labels`; rows sum to the edges' distance.
         """
+        if edges.size > FEW_EDGES:
+            return self._between(edges)
+        key = edges.tobytes()
+        if key not in self._known:
+            self._known[key] = self._between(edges)
+        return self._known[key]
+
+    def _between(self, edges: Ints) -> Ints:
         out = np.zeros((edges.size - 1, len(self.labels)), dtype=np.int64)
         column = {label: i for i, label in enumerate(self.labels)}
         for label, cover in self.painted.owned.items():

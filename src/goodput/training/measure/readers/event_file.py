@@ -85,6 +85,7 @@ class _Writer:
         self.events: list[Event] = []
         self.last_at_ns = header.t
         self.skew_low, self.skew_high = 0, 0
+        self._made: tuple[int, ProcessLog] | None = None
 
     def times(self, events: Sequence[Event]) -> Ints:
         """Return corrected times and note how far wall and monotonic clocks part."""
@@ -102,11 +103,17 @@ class _Writer:
         return at
 
     def alive(self, at_ns: int) -> None:
-        """Note a sign of life."""
+        """Note a sign of life: something was added."""
         self.last_at_ns = max(self.last_at_ns, at_ns)
+        self._made = None
 
     def log(self, shift_ns: int) -> ProcessLog:
-        """Return what was read, with all times moved by a constant."""
+        """Return what was read, times moved by a constant; the same object until it grows."""
+        if self._made is None or self._made[0] != shift_ns:
+            self._made = (shift_ns, self._log(shift_ns))
+        return self._made[1]
+
+    def _log(self, shift_ns: int) -> ProcessLog:
         return ProcessLog(
             header=self.header,
             path=self.path,
