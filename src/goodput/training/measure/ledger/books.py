@@ -138,16 +138,19 @@ def _paint(plan: Plan, trial: Trial, options: Options, memo: Memo) -> dict[int, 
     )
     low, high = trial.started_at_ns, trial.until_ns
     queues = tuple(q for q in plan.chips.queues(plan.end_ns) if q[0] < high and q[1] > low)
-    streams = dict(trial.streams.items()) or {-1: None}
     return {
         rank: memo.recall(
             ("paint", rank, fate, queues, options.exclude),
             (trial,),
-            lambda stream=stream: paint(  # type: ignore[misc]
-                trial, stream, fate=fate, queues=queues, exclude=options.exclude
+            lambda rank=rank: paint(  # type: ignore[misc]
+                trial,
+                trial.streams.get(rank),
+                fate=fate,
+                queues=queues,
+                exclude=options.exclude,
             ),
         )
-        for rank, stream in streams.items()
+        for rank in trial.streams or (-1,)
     }
 
 
