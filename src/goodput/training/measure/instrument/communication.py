@@ -37,7 +37,6 @@ class Communication:
         self._waiting = Depth()
         self._quiet = 0
         self._measuring = False
-        self._known = False
         self._total_ns = 0
         self._backward = 0
         self._last_gradient_ns = 0
@@ -46,7 +45,7 @@ class Communication:
         self._last_index = -1
 
     def install(self, wall: Wall, patches: Patches) -> None:
-        """Wrap what blocks: waits, barriers and the backward pass."""
+        """Wrap what blocks: waits and barriers. The backward pass is told by session.py."""
         if not dist.is_available():
             return
         self._wall = wall
@@ -54,8 +53,6 @@ class Communication:
         patches.around(FEATURE, dist.Work, "wait", waiting)
         # A barrier waits for what another rank does meanwhile (a checkpoint): no exposed transfer.
         patches.around(FEATURE, dist, "barrier", Around(self._barrier_begins, self._barrier_ends))
-        backward = Around(lambda _args, _kwargs: self._backward_begins(), self._backward_ends)
-        patches.around(FEATURE, torch.autograd, "backward", backward)
 
     def remove(self) -> None:
         """Take the gradient hooks out."""
@@ -63,25 +60,19 @@ class Communication:
             handle.remove()
         self._hooks.clear()
 
-    def before_step(self, optimizer: torch.optim.Optimizer, *, several: bool) -> None:
-        """The main optimizer steps; the first time, decide what can be measured.
-
-        Args:
-            optimizer: the main optimizer.
-            several: other optimizers step as well, so a backward pass is not of this one alone.
-        """
-        if several and self._hooks:
+    def several_optimizers(self) -> None:
+        """Other optimizers step as well, so a backward pass is not of the main one alone."""
+        if self._measuring:
             self.remove()
             self._measuring = False
-        if self._known:
-            return
-        self._known = True
+
+    def before_first_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """The main optimizer steps for the first time: decide what can be measured."""
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self._measuring = (
             dist.is_available()
             and dist.is_initialized()
             and dist.get_world_size() > 1
-            and not several
             and all(p.device.type == "cpu" for p in parameters)
         )
         if self._measuring:
@@ -134,15 +125,17 @@ class Communication:
     def _barrier_ends(self, _depth: int, _result: object, _error: BaseException | None) -> None:
         self._quiet -= 1
 
-    def _backward_begins(self) -> int | None:
-        if threading.get_ident() != self._thread:
-            return None
-        self._backward += 1
-        if self._backward == 1:
-            self._last_gradient_ns = 0
-        return self._backward
+    def backward_begins(self) -> None:
+        """`backward()` is called, perhaps from inside another one (a reentrant checkpoint)."""
+        if threading.get_ident() == self._thread:
+            self._backward += 1
+            if self._backward == 1:
+                self._last_gradient_ns = 0
 
-    def _backward_ends(self, _depth: int, _result: object, error: BaseException | None) -> None:
+    def backward_ends(self, error: BaseException | None) -> None:
+        """`backward()` returned or raised."""
+        if threading.get_ident() != self._thread:
+            return
         self._backward -= 1
         if self._backward or error is not None or not self._last_gradient_ns:
             return

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 
 from goodput.training.measure.instrument.passes import Fetch, Found, Passes
-from goodput.training.measure.instrument.patches import Patches, told
+from goodput.training.measure.instrument.patches import Patches
 from goodput.training.measure.instrument.wall import Wall
 from goodput.training.measure.run import Run
 
@@ -74,13 +74,10 @@ class Fetches:
         return (self._inside or self._paused or self._evaluation is not None) and self._on()
 
     def install(self, wall: Wall, patches: Patches) -> None:
-        """Wrap the iteration of every DataLoader class that is loaded, and the backward pass."""
+        """Wrap the iteration of every DataLoader class that is loaded."""
         self._wall = wall
         for loader in _loader_classes():
             patches.replace(loader, "__iter__", self._iter_of(wall, loader.__iter__))
-        # The optimizer's hook in steps.py says so too, for training that calls no backward().
-        activity = told(self.trained)
-        patches.around(FEATURE, torch.autograd, "backward", activity)
 
     def trained(self) -> None:
         """A backward pass or an optimizer step begins."""

@@ -87,6 +87,9 @@ class Passes:
             started: a step is complete already. Before that, nothing counts as an evaluation: it
                 may as well be a look at the data, and belongs to start-up.
         """
+        if not self._undecided:
+            self._reads.clear()
+            return []
         found: list[Found] = []
         for key, reading in self._undecided.items():
             if key == self._latest or reading.count <= self._reads[self._latest]:

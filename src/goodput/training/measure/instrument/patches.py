@@ -24,15 +24,6 @@ class Around(NamedTuple, Generic[T]):
     after: Callable[[T, object, BaseException | None], None]
 
 
-def told(hook: Callable[[], None]) -> Around[None]:
-    """Around a call of which only the beginning matters."""
-
-    def before(_args: tuple[object, ...], _kwargs: dict[str, object]) -> None:
-        hook()
-
-    return Around(before, lambda _token, _result, _error: None)
-
-
 class _Patch(NamedTuple):
     owner: object
     name: str

@@ -4,11 +4,12 @@ Read __init__.py for what the user calls, docs/instrument.md for what each hook 
 """
 
 import atexit
+import functools
 import os
 import threading
 from collections.abc import Callable
 from time import monotonic_ns, time_ns
-from typing import Final
+from typing import Any, Final
 
 import torch
 import torch.distributed as dist
@@ -51,23 +52,25 @@ class Session:
         self.communication = communication.Communication(elsewhere=self._elsewhere)
         self.flops = flops.StepFlops(report=self._counted, disturbed=self._disturbed)
         self._chip = options.chip
-        self._disturbances = 0
         self._seen_disturbances = 0
         self.patches = Patches(self.wall)
-        self._take = self.wall.guard(communication.FEATURE, self.communication.take)
-        self._before_step = self._guarded_before()
-        self._after_step = self._guarded_after()
+        self._guard()
         self._install()
 
-    def before_step(self, optimizer: torch.optim.Optimizer) -> None:
+    def before_step(self, optimizer: torch.optim.Optimizer, *, first: bool) -> None:
         """The main optimizer is about to step (called by steps.py)."""
-        for tell in self._before_step:
-            tell(optimizer)
+        if first:
+            self._before_first(optimizer)
+        self._training()
+        if self.steps.several:
+            self._several()
+        if self.options.count_flops:
+            self._count_ends()
 
     def after_step(self) -> None:
         """A step is complete (called by steps.py)."""
-        for tell in self._after_step:
-            tell()
+        if self.options.count_flops:
+            self._count_begins()
 
     def take_communication(self) -> int:
         """Exposed communication since the last call, ns; -1 = not measured."""
@@ -95,6 +98,7 @@ class Session:
         wall, patches = self.wall, self.patches
         self._part(steps.FEATURE, lambda: self.steps.install(wall, patches))
         self._part(fetches.FEATURE, lambda: self.fetches.install(wall, patches))
+        self._part(steps.FEATURE, self._wrap_backward)
         self._part(checkpoints.SAVES, lambda: self.checkpoints.install(wall, patches))
         if self.options.communication:
             self._part(communication.FEATURE, lambda: self.communication.install(wall, patches))
@@ -108,27 +112,47 @@ class Session:
     def _part(self, feature: str, install: Callable[[], None]) -> None:
         self.wall.guard(feature, install)()
 
-    def _guarded_before(self) -> list[Callable[[torch.optim.Optimizer], object]]:
+    def _guard(self) -> None:
+        """What others are told, each behind the wall of its own feature."""
         guard = self.wall.guard
-        told: list[Callable[[torch.optim.Optimizer], object]] = [
-            guard(fetches.FEATURE, lambda _: self.fetches.trained()),
-            guard(HARDWARE, self._find_chip),
-        ]
-        if self.options.count_flops:
-            told.append(guard(flops.FEATURE, lambda _: self.flops.before_step()))
-        if self.options.communication:
-            told.append(
-                guard(
-                    communication.FEATURE,
-                    lambda main: self.communication.before_step(main, several=self.steps.several),
-                )
-            )
-        return told
+        self._training = guard(fetches.FEATURE, self.fetches.trained)
+        self._begin_first = guard(steps.FEATURE, self.steps.begin_first)
+        self._chip_first = guard(HARDWARE, self._find_chip)
+        self._count_begins = guard(flops.FEATURE, self.flops.after_step)
+        self._count_ends = guard(flops.FEATURE, self.flops.before_step)
+        collectives = self.communication
+        self._take = guard(communication.FEATURE, collectives.take)
+        self._several = guard(communication.FEATURE, collectives.several_optimizers)
+        self._decide = guard(communication.FEATURE, collectives.before_first_step)
+        self._waits_begin = guard(communication.FEATURE, collectives.backward_begins)
+        self._waits_end = guard(communication.FEATURE, collectives.backward_ends)
 
-    def _guarded_after(self) -> list[Callable[[], object]]:
-        if self.options.count_flops:
-            return [self.wall.guard(flops.FEATURE, self.flops.after_step)]
-        return []
+    def _before_first(self, optimizer: torch.optim.Optimizer) -> None:
+        self._chip_first(optimizer)
+        if self.options.communication:
+            self._decide(optimizer)
+
+    def _wrap_backward(self) -> None:
+        """One wrapper for all who follow the backward pass: it is called for every micro-batch."""
+        original = torch.autograd.backward
+        collectives = self.options.communication and dist.is_available()
+
+        @functools.wraps(original)
+        def backward(*args: Any, **kwargs: Any) -> None:
+            self._training()
+            self._begin_first()
+            if not collectives:
+                original(*args, **kwargs)
+                return
+            self._waits_begin()
+            try:
+                original(*args, **kwargs)
+            except BaseException as error:
+                self._waits_end(error)
+                raise
+            self._waits_end(None)
+
+        self.patches.replace(torch.autograd, "backward", backward)
 
     def _elsewhere(self) -> bool:
         return self.checkpoints.busy or self.fetches.busy
@@ -173,7 +197,7 @@ class Session:
 
     def _find_chip(self, optimizer: torch.optim.Optimizer) -> None:
         """Once, when training runs on CUDA (so asking its name starts nothing): name the chip."""
-        if self.steps.started or self._chip:
+        if self._chip:
             return
         device = optimizer.param_groups[0]["params"][0].device
         if device.type == "cuda":

@@ -17,7 +17,7 @@ from torch.optim.optimizer import (
 
 from goodput.training.measure.instrument.evidence import steps_done
 from goodput.training.measure.instrument.numbering import UNKNOWN, Evidence, Numbering
-from goodput.training.measure.instrument.patches import Around, Patches, told
+from goodput.training.measure.instrument.patches import Around, Patches
 from goodput.training.measure.instrument.wall import Wall, say
 from goodput.training.measure.run import Run
 
@@ -34,8 +34,8 @@ _STACK_DEPTH: Final = 12
 class StepWatcher(Protocol):
     """What else wants to know that steps pass."""
 
-    def before_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """The main optimizer is about to step; gradients are complete."""
+    def before_step(self, optimizer: torch.optim.Optimizer, *, first: bool) -> None:
+        """The main optimizer is about to step (for the first time); gradients are complete."""
 
     def after_step(self) -> None:
         """A step is complete."""
@@ -86,8 +86,6 @@ class Steps:
         ]
         load = Around(lambda args, _: args[0], self._restored)
         patches.around(FEATURE, torch.optim.Optimizer, "load_state_dict", load)
-        begin = told(self.begin_first)
-        patches.around(FEATURE, torch.autograd, "backward", begin)
 
     def remove(self) -> None:
         """Take the hooks out."""
@@ -131,7 +129,7 @@ class Steps:
             self.resume(self.numbering.check(_steps_of(optimizer)))
         self.begin_first()
         self._follow_user()
-        self._watcher.before_step(optimizer)
+        self._watcher.before_step(optimizer, first=not self._stepped)
 
     def _after(self, optimizer: torch.optim.Optimizer, _args: object, _kwargs: object) -> None:
         if _sets_up_state(optimizer):
@@ -204,7 +202,9 @@ def _skipped(optimizer: torch.optim.Optimizer) -> bool:
 
 def _sets_up_state(optimizer: torch.optim.Optimizer) -> bool:
     """True for the step that only creates the optimizer's state before a checkpoint is loaded."""
-    if not all(_is_zero(group.get("lr")) for group in optimizer.param_groups):
+    groups = optimizer.param_groups
+    # Nearly always the first rate says no, and this runs twice a step.
+    if not _is_zero(groups[0].get("lr")) or not all(_is_zero(g.get("lr")) for g in groups):
         return False
     frames = islice(traceback.walk_stack(None), _STACK_DEPTH)
     return any(frame.f_code.co_name == _STATE_SET_UP for frame, _ in frames)
