@@ -5,7 +5,6 @@ Arguments first, then the environment and /proc. What the fields mean: `Process`
 
 import os
 import re
-import socket
 import sys
 import time
 from collections.abc import Mapping
@@ -75,7 +74,7 @@ def identify(
         rank=environ_rank if rank is None else rank,
         world=environ_world if world is None else world,
         attempt=_attempt_key(environ) if attempt is None else attempt,
-        host=socket.gethostname(),
+        host=os.uname().nodename,
         pid=os.getpid(),
         boot=boot_id(),
         started=process_started_ns(),
