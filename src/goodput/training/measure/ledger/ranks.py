@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from goodput.core.events import Window
 from goodput.core.timeline import Ints
 from goodput.training.measure.eventlog import ProcessLog
 from goodput.training.measure.ledger.paint import Painted
@@ -30,7 +29,7 @@ def waits(painted: Mapping[int, Painted], workers: Sequence[ProcessLog]) -> dict
     """
     exact = {r: p for r, p in painted.items() if p.steps.comm is not None and p.steps.start.size}
     windows = {
-        worker.header.rank: worker.windows
+        worker.header.rank: worker
         for worker in workers
         if worker.header.rank not in exact and any(w.work >= 0 for w in worker.windows)
     }
@@ -54,7 +53,7 @@ def _numbers(painted: Painted) -> Ints:
 
 
 def _extremes(
-    exact: Mapping[int, Painted], windows: Mapping[int, Sequence[Window]], numbers: Ints
+    exact: Mapping[int, Painted], windows: Mapping[int, ProcessLog], numbers: Ints
 ) -> tuple[Ints, Ints]:
     """Lower median and maximum over ranks of the work of each step of the lead, shapes (S,)."""
     median = np.zeros(numbers.size, dtype=np.int64)
@@ -84,13 +83,23 @@ def _aligned(wanted: Ints, numbers: Ints, work: Ints) -> Ints:
     return np.where(numbers[at] == wanted, work[at], np.int64(-1))
 
 
-def _summarised(wanted: Ints, windows: Sequence[Window]) -> Ints:
-    """Mean work of the wanted steps according to summaries, -1 where there is none, shape (S,)."""
+def _summarised(wanted: Ints, worker: ProcessLog) -> Ints:
+    """Work of the wanted steps of a rank that wrote summaries, -1 where there is none, shape (S,).
+
+    The mean of its window for ordinary steps, its own record for those that stood out.
+    """
     out = np.full(wanted.size, -1, dtype=np.int64)
-    for window in windows:
+    for window in worker.windows:
         if window.work >= 0 and window.steps > 0:
             low, high = np.searchsorted(wanted, [window.first, window.last + 1])
             out[low:high] = window.work // window.steps
+    steps = worker.steps
+    if steps.duration_ns is None or not wanted.size:
+        return out
+    comm = np.int64(0) if steps.comm_ns is None else steps.comm_ns
+    at = np.clip(np.searchsorted(wanted, steps.n), 0, wanted.size - 1)
+    known = (wanted[at] == steps.n) & (steps.duration_ns >= 0)
+    out[at[known]] = np.maximum(steps.duration_ns - comm, 0)[known]
     return out
 
 
