@@ -158,6 +158,12 @@ def test_links_between_pages_lead_somewhere(page: str) -> None:
         assert (ROOT / page).parent.joinpath(target).exists(), f"{page}: {target}"
 
 
+def test_readme_shows_what_the_demo_prints() -> None:
+    tool = ROOT / "tools" / "refresh_readme.py"
+    done = subprocess.run([sys.executable, str(tool), "--check"], check=False, timeout=60)
+    assert done.returncode == 0, "refresh it: python tools/refresh_readme.py"
+
+
 def test_version_is_in_the_changelog() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert "## [Unreleased]" in changelog or f"## [{goodput.__version__}]" in changelog

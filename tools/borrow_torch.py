@@ -24,7 +24,7 @@ def probe(python: str) -> list[str]:
     """Return [Python's version, torch's version, its site-packages], or [] without torch."""
     command = [python, "-c", PROBE]
     try:
-        done = subprocess.run(  # noqa: S603 - a Python that the user has on PATH
+        done = subprocess.run(
             command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -26,6 +26,7 @@ GROUPS: Final[dict[str, str]] = {
 COMMANDS: Final[dict[str, Entry]] = {
     "compare": Entry("goodput.cli.compare:compare", "Put runs side by side."),
     "completion": Entry("goodput.cli.completion:completion", "Print a shell's completion script."),
+    "demo": Entry("goodput.cli.demo:demo", "Report a recorded job that two faults hit."),
     "doctor": Entry("goodput.cli.doctor:doctor", "Check this machine and installation."),
     "report": Entry("goodput.cli.report:report", "Report where the time of a run went."),
     "train compact": Entry("goodput.cli.train.compact:compact", "Many event files as one."),
