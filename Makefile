@@ -31,8 +31,8 @@ $(STAMPS)/setup: $(STAMPS)/python pyproject.toml constraints.txt
 # The tests run on the pinned torch and trainers, never on borrowed ones.
 $(STAMPS)/trainers: $(STAMPS)/setup
 	@$(PY) tools/borrow_torch.py --give-back
-	@echo "installing torch, transformers, accelerate, lightning and jax for the tests" \
-	  "(about 1.7 GB; 2.13.0 is a CPU build where one is at hand)"
+	@echo "installing torch, transformers, accelerate, lightning, jax, ray and playwright for the" \
+	  "tests (about 2.1 GB with a CPU build of torch)"
 	@$(INSTALL) torch==2.13.0 --group integration
 	@touch $@
 
