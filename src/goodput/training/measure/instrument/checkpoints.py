@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from time import monotonic_ns, time_ns
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -23,6 +24,7 @@ from goodput.training.measure.instrument.evidence import (
     match_path,
     read_committed,
 )
+from goodput.training.measure.instrument.imports import after_import
 from goodput.training.measure.instrument.numbering import (
     COUNTER,
     RECORD,
@@ -98,6 +100,7 @@ class Checkpoints:
         self._thread = threading.get_ident()
         self._depth = Depth()
         self._wall: Wall | None = None
+        self._forget: Callable[[], object] = bool  # does nothing
 
     @property
     def busy(self) -> bool:
@@ -106,14 +109,20 @@ class Checkpoints:
         return healthy and self._depth.value > 0
 
     def install(self, wall: Wall, patches: Patches) -> None:
-        """Wrap the functions, and those of torch.distributed.checkpoint where it exists."""
+        """Wrap the functions, and those of torch.distributed.checkpoint when it is imported."""
         self._wall = wall
         patches.around(SAVES, torch, "save", Around(self._save_begins, self._save_ends))
         patches.around(LOADS, torch, "load", Around(self._load_begins, self._load_ends))
-        if not torch.distributed.is_available():
-            return
-        import torch.distributed.checkpoint as dcp
+        self._forget = after_import(
+            "torch.distributed.checkpoint",
+            wall.guard(SAVES, lambda dcp: self._wrap_dcp(wall, patches, dcp)),
+        )
 
+    def remove(self) -> None:
+        """Stop waiting for torch.distributed.checkpoint to be imported."""
+        self._forget()
+
+    def _wrap_dcp(self, wall: Wall, patches: Patches, dcp: ModuleType) -> None:
         patches.around(SAVES, dcp, "save", Around(self._dcp_save_begins, self._save_ends))
         patches.around(LOADS, dcp, "load", Around(self._dcp_load_begins, self._dcp_load_ends))
         returns = partial(self._async_returns, wall.guard(SAVES, self._upload_ends))

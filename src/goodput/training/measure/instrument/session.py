@@ -89,6 +89,7 @@ class Session:
         self._exit()
         self.wall.open = False
         self.steps.remove()
+        self.checkpoints.remove()
         self.communication.remove()
         self.flops.remove()
         self.patches.restore()
