@@ -158,6 +158,17 @@ def test_links_between_pages_lead_somewhere(page: str) -> None:
         assert (ROOT / page).parent.joinpath(target).exists(), f"{page}: {target}"
 
 
+def test_pages_named_in_code_exist() -> None:
+    named = {
+        (page, str(path.relative_to(ROOT)))
+        for folder in ("src", "benchmarks", "examples", "tools", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+        for page in re.findall(r"docs/[\w/-]+\.(?:md|json)", path.read_text(encoding="utf-8"))
+    }
+    assert named
+    assert [where for where in sorted(named) if not (ROOT / where[0]).exists()] == []
+
+
 def test_readme_shows_what_the_demo_prints() -> None:
     tool = ROOT / "tools" / "refresh_readme.py"
     done = subprocess.run([sys.executable, str(tool), "--check"], check=False, timeout=60)
