@@ -1,12 +1,15 @@
 """`make demo`: train, get hit, report. `python -m goodput.demo [--out FOLDER]`."""
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
-from goodput.core.errors import GoodputError
+from goodput.core.errors import GoodputError, InputError, MissingExtraError
 from goodput.demo.orchestrate import run
 from goodput.demo.plan import Folder, Plan
 from goodput.demo.progress import Progress
@@ -26,12 +29,14 @@ def main(argv: list[str] | None = None) -> int:
         "About 3 minutes."
     )
     progress = Progress(plan, sys.stdout)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupted)
     try:
         folder = run(root, plan=plan, watcher=progress)
     except GoodputError as error:
         progress.close()
-        sys.stderr.write(f"error: {error}\n")
-        return 1
+        sys.stderr.write(f"goodput: error: {error}\n")
+        return _exit_code(error)
     except KeyboardInterrupt:
         progress.close()
         say(f"Stopped. What was recorded: goodput train report {Folder(root).events}")
@@ -45,6 +50,18 @@ def main(argv: list[str] | None = None) -> int:
         [sys.executable, "-m", "goodput", *command], check=False
     )
     return done.returncode
+
+
+def _exit_code(error: GoodputError) -> int:
+    """Return the code that docs/cli.md gives for an error."""
+    if isinstance(error, MissingExtraError):
+        return 3
+    return 2 if isinstance(error, InputError) else 1
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
+    """End as Ctrl-C does: the job must not outlive the one who watches it."""
+    raise KeyboardInterrupt
 
 
 def say(text: str) -> None:

@@ -50,7 +50,8 @@ def run(root: Path, *, plan: Plan | None = None, watcher: Watcher | None = None)
     """
     plan = plan or Plan()
     if find_spec("torch") is None:
-        raise MissingExtraError("a real training run", extra="torch")
+        feature = "a real training run (torch: 0.9 GB as a CPU build, several GB with CUDA)"
+        raise MissingExtraError(feature, extra="torch")
     if sys.platform != "linux":
         raise InputError(f"the demo injects faults, which needs Linux; this is {sys.platform}")
     if root.exists() and any(root.iterdir()):

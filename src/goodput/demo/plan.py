@@ -51,12 +51,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 SHORT: Final = Plan(
-    steps=36,
-    checkpoint_every=6,
-    evaluate_every=12,
-    group_timeout_s=4.0,
-    kill_step=10,
-    hang_step=22,
+    steps=24,
+    checkpoint_every=4,
+    evaluate_every=8,
+    group_timeout_s=8.0,
+    kill_step=6,
+    hang_step=15,
 )
 """The same story in about 70 s, for the ground-truth test."""
 
