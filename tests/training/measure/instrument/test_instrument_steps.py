@@ -144,6 +144,7 @@ def test_a_step_that_the_gradient_scaler_skips_is_no_step(
 
 def test_an_optimizer_inside_another_is_one_step(job: Any, steps_of: Words) -> None:
     """As in ZeroRedundancyOptimizer, which steps an optimizer of its own inside its step."""
+    from goodput.training.measure.instrument import session
 
     class Outer(torch.optim.SGD):  # type: ignore[misc,name-defined]
         def step(self, closure: Any = None) -> None:
@@ -155,6 +156,7 @@ def test_an_optimizer_inside_another_is_one_step(job: Any, steps_of: Words) -> N
         for _ in range(2):
             inner.loss().backward()
             outer.step()
+        assert not session.current().steps.several
     assert job.story("steps", "resumed") == steps_of(0, 1)
 
 

@@ -251,6 +251,17 @@ def install(run: Run | None, options: Options) -> Session:
         return _current
 
 
+def current() -> Session:
+    """The session of this process.
+
+    Raises:
+        LookupError: no hooks are installed.
+    """
+    if _current is None:
+        raise LookupError("instrument() was not called in this process")
+    return _current
+
+
 def uninstall() -> None:
     """Take every hook out, if there are any."""
     global _current  # noqa: PLW0603 - as above

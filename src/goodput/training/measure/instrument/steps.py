@@ -73,6 +73,8 @@ class Steps:
         self._main: weakref.ref[torch.optim.Optimizer] | None = None
         self._other: weakref.ref[torch.optim.Optimizer] | None = None
         self._other_steps = 0
+        self._in_main = False
+        """Between the pre and the post hook of the main optimizer: one inside it may step too."""
         self._open = False
         self._stepped = False
         self._resumed = False
@@ -125,6 +127,7 @@ class Steps:
             self._main = weakref.ref(optimizer)
         if self._main() is not optimizer:
             return
+        self._in_main = True
         if not self._stepped:
             self.resume(self.numbering.check(_steps_of(optimizer)))
         self.begin_first()
@@ -135,8 +138,10 @@ class Steps:
         if _sets_up_state(optimizer):
             return
         if self._main is None or self._main() is not optimizer:
-            self._count_other(optimizer)
+            if not self._in_main:
+                self._count_other(optimizer)
             return
+        self._in_main = False
         self._other_steps = 0
         if _skipped(optimizer):
             return

@@ -3,11 +3,11 @@
 The only broad `except` of the recorder side is here. Everything that a hook does runs behind it.
 """
 
-import contextlib
 import threading
 from collections.abc import Callable
-from os import write as _write
 from typing import ParamSpec, TypeVar
+
+from goodput.training.measure.event_writer import say
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,9 +75,3 @@ class Depth(threading.local):
     """How deep this thread is inside calls that belong to one feature."""
 
     value = 0
-
-
-def say(text: str) -> None:
-    """Write one line to stderr, past Python's buffers, and ignore a closed stderr."""
-    with contextlib.suppress(OSError):
-        _write(2, text.encode(errors="replace") + b"\n")
