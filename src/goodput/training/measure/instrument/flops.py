@@ -10,7 +10,7 @@ from typing import Final
 import torch.distributed as dist
 from torch.utils.flop_counter import FlopCounterMode
 
-from goodput.training.measure.instrument.wall import say
+from goodput.training.measure.event_writer import say
 
 FEATURE: Final = "flops"
 COUNTED_STEP: Final = 1

@@ -16,11 +16,12 @@ import torch.distributed as dist
 
 from goodput.core.hardware import match_chip
 from goodput.training.measure import recorder
+from goodput.training.measure.event_writer import say
 from goodput.training.measure.instrument import checkpoints, communication, fetches, flops, steps
 from goodput.training.measure.instrument.numbering import Numbering
 from goodput.training.measure.instrument.options import Options
 from goodput.training.measure.instrument.patches import Around, Patches
-from goodput.training.measure.instrument.wall import Wall, say
+from goodput.training.measure.instrument.wall import Wall
 from goodput.training.measure.run import Run
 
 INIT: Final = "init"

@@ -15,10 +15,11 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from goodput.training.measure.event_writer import say
 from goodput.training.measure.instrument.evidence import steps_done
 from goodput.training.measure.instrument.numbering import UNKNOWN, Evidence, Numbering
 from goodput.training.measure.instrument.patches import Around, Patches
-from goodput.training.measure.instrument.wall import Wall, say
+from goodput.training.measure.instrument.wall import Wall
 from goodput.training.measure.run import Run
 
 FEATURE: Final = "steps"
