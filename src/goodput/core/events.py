@@ -15,8 +15,8 @@ SCHEMA_MINOR: Final = 0
 SCHEMA: Final = f"goodput.events/{SCHEMA_MAJOR}.{SCHEMA_MINOR}"
 
 
-Instant = Annotated[int, Meta(ge=-(2**61), le=2**62)]
-"""Unix nanoseconds, 1896 to 2116: sums and differences of these fit an int64."""
+Instant = Annotated[int, Meta(ge=0, le=2**62)]
+"""Unix nanoseconds, 1970 to 2116: sums and differences of these fit an int64."""
 Nanoseconds = Annotated[int, Meta(ge=-1, le=2**61)]
 """A duration or a monotonic instant; -1 = not known."""
 StepNumber = Annotated[int, Meta(ge=-(2**53), le=2**53)]

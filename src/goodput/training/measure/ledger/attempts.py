@@ -223,15 +223,14 @@ def declared_next_step(launch: Launch, first_step_at_ns: int) -> int:
 
 def streams_of(launch: Launch) -> dict[int, Stream]:
     """Return one stream for each rank that recorded its steps."""
-    by_rank: dict[int, list[ProcessLog]] = {}
-    for worker in launch.workers:
-        if worker.steps.n.size and worker.header.detail != "windows":
-            by_rank.setdefault(worker.header.rank, []).append(worker)
-    if not by_rank:  # only summaries were kept: outlier steps are better than nothing
-        for worker in launch.workers:
-            if worker.steps.n.size:
-                by_rank.setdefault(worker.header.rank, []).append(worker)
-    return {rank: build_stream(rank, logs) for rank, logs in sorted(by_rank.items())}
+    stepping = [worker for worker in launch.workers if worker.steps.n.size]
+    # Where only summaries were kept, outlier steps are better than nothing.
+    full = [w for w in stepping if w.header.detail != "windows"] or stepping
+    ranks = sorted({worker.header.rank for worker in full})
+    return {
+        rank: build_stream(rank, [w for w in launch.workers if w.header.rank == rank])
+        for rank in ranks
+    }
 
 
 def lead_of(streams: dict[int, Stream]) -> int:

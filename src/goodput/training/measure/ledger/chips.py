@@ -76,30 +76,38 @@ def chips_of(
         worlds: (start of attempt, ranks) of every attempt: what is assumed without a record.
         override: chips as given by the user.
     """
-    found: dict[tuple[int, int, int], Holding] = {}
+    found: list[Holding] = []
     for process in processes:
         for event in process.events:
             at = process.at_ns(event)
             if isinstance(event, Submitted):
-                found[at, 0, event.chips] = Holding(
-                    at_ns=at, chips=event.chips, queued=True, requested=event.chips, available=0
+                found.append(
+                    Holding(
+                        at_ns=at,
+                        chips=event.chips,
+                        queued=True,
+                        requested=event.chips,
+                        available=0,
+                    )
                 )
             elif isinstance(event, Allocated):
                 wanted = max(event.requested or event.chips, event.chips)
-                found[at, 1, event.chips] = Holding(
-                    at_ns=at,
-                    chips=event.chips,
-                    queued=False,
-                    requested=wanted,
-                    available=event.available or event.chips,
+                found.append(
+                    Holding(
+                        at_ns=at,
+                        chips=event.chips,
+                        queued=False,
+                        requested=wanted,
+                        available=event.available or event.chips,
+                    )
                 )
-    history = [found[key] for key in sorted(found)]
+    history = sorted(found, key=lambda h: h.at_ns)  # of one instant the last said holds
     recorded = any(not h.queued for h in history)
     if override is not None:
         history = [_plain(at, override, queued=False) for at, _ in worlds[:1]] or [
             _plain(0, override, queued=False)
         ]
-        queued = [h for h in found.values() if h.queued]
+        queued = [h for h in found if h.queued]
         if queued and worlds and min(h.at_ns for h in queued) < worlds[0][0]:
             first = min(h.at_ns for h in queued)
             history = [_plain(first, override, queued=True), *history]

@@ -21,6 +21,7 @@ class Segment(msgspec.Struct):
     """First step number."""
     reached: int
     """One past the last step that finished."""
+    began_at_ns: int = 0
     open_step: int = UNKNOWN
     """A step that began and is not known to have finished, and how far it would reach."""
     open_until: int = UNKNOWN
@@ -88,62 +89,72 @@ def trace(
     """
     for segment in segments:
         segment.kept_until = segment.first
-    head, state = _final_state(segments, commits, resumes, failed=failed)
-    next_step = max(state, 0)
+    saves = _by_segment(segments, commits)
+    state, index = _final_state(segments, saves, resumes, failed=failed)
     gaps: list[tuple[int, int]] = []
-    proven = 0
-    position = head
-    while position > 0 and state > 0:
-        index = _producer(segments, commits, position, state)
-        if index is None:
-            break
+    proven = next_step = 0
+    while index is not None:
         segment = segments[index]
         _keep(segment, state, gaps)
+        next_step = next_step or segment.kept_until
         state = segment.first
-        position = index
         if index > 0 or state > 0:
             proven = max(proven, min(state, next_step))
-    saved = max([proven, *_durable(segments, commits, next_step)])
+        index = _producer(segments, saves, index, state)
     known = bool(commits) or completed or len(segments) > 1
-    if completed:
-        saved = next_step
     return Lineage(
         rollbacks=_rollbacks(segments),
-        saved_until=saved,
+        saved_until=next_step if completed else max([proven, *_durable(segments, saves)]),
         persistence_known=known,
         next_step=next_step,
         gaps=tuple(gaps),
     )
 
 
+def _by_segment(segments: Sequence[Segment], commits: Sequence[Commit]) -> dict[int, list[int]]:
+    """Last steps of the checkpoints that each segment made: of its attempt, while it ran."""
+    saves: dict[int, list[int]] = {}
+    for commit in commits:
+        mine = [
+            index
+            for index, segment in enumerate(segments)
+            if segment.attempt == commit.attempt and segment.began_at_ns <= commit.at_ns
+        ]
+        if mine:
+            saves.setdefault(mine[-1], []).append(commit.last_step)
+    return saves
+
+
 def _final_state(
     segments: Sequence[Segment],
-    commits: Sequence[Commit],
+    saves: dict[int, list[int]],
     resumes: Sequence[Resume],
     *,
     failed: bool,
-) -> tuple[int, int]:
-    """Return (number of segments that may have led to it, one past the last step in the state)."""
+) -> tuple[int, int | None]:
+    """Return one past the last step of the final state, and the segment that produced it."""
     if not segments:
-        return 0, 0
-    head, state = len(segments), max(segments[-1].reached, segments[-1].first)
-    for resume in resumes:  # a later restart that took no step still shows the state it found
-        if resume.after_segment == len(segments):
-            state = min(resume.next_step, segments[-1].reached)
-    if failed and commits:
-        durable = [c for c in commits if c.last_step < state]
-        exact = [c for c in durable if c.attempt == segments[-1].attempt]
-        newest = max((c.last_step for c in exact), default=None)
-        # If the last attempt saved nothing of its own, what it resumed from is still there.
-        state = min(state, max(segments[-1].first, 0) if newest is None else newest + 1)
-    return head, state
+        return 0, None
+    latest = len(segments) - 1
+    declared = [r.next_step for r in resumes if r.after_segment == len(segments)]
+    if declared:  # a later restart that took no step still shows the state it found
+        return declared[-1], _producer(segments, saves, len(segments), declared[-1])
+    segment = segments[latest]
+    if not failed or not saves:
+        return max(segment.reached, segment.first), latest
+    durable = [step for step in saves.get(latest, []) if step < segment.reached]
+    if durable:
+        return max(durable) + 1, latest
+    # The last one saved nothing of its own: what it resumed from is still there.
+    return segment.first, _producer(segments, saves, latest, segment.first)
 
 
 def _producer(
-    segments: Sequence[Segment], commits: Sequence[Commit], position: int, state: int
+    segments: Sequence[Segment], saves: dict[int, list[int]], position: int, state: int
 ) -> int | None:
     """The segment behind a state: the last to save it, else the last to run its last step."""
-    savers = {c.attempt for c in commits if c.last_step == state - 1}
+    if state <= 0:
+        return None
     ran: int | None = None
     beneath: int | None = None
     for index in range(position - 1, -1, -1):
@@ -151,14 +162,11 @@ def _producer(
         if segment.first >= state:
             continue
         if _holds(segment, state):
-            if segment.attempt in savers:
+            if state - 1 in saves.get(index, ()):
                 return index
-            if ran is None:
-                ran = index
+            ran = index if ran is None else ran
         elif beneath is None or segment.reached > segments[beneath].reached:
             beneath = index
-        if ran is not None and not savers:
-            return ran
     return ran if ran is not None else beneath
 
 
@@ -180,16 +188,14 @@ def _keep(segment: Segment, state: int, gaps: list[tuple[int, int]]) -> None:
         segment.kept_until = max(segment.reached, segment.first)
 
 
-def _durable(segments: Sequence[Segment], commits: Sequence[Commit], next_step: int) -> list[int]:
+def _durable(segments: Sequence[Segment], saves: dict[int, list[int]]) -> list[int]:
     """One past the last step of each checkpoint that is part of the final state."""
-    out = []
-    for commit in commits:
-        state = commit.last_step + 1
-        for segment in segments:
-            inside = segment.first <= state <= segment.kept_until
-            if segment.attempt == commit.attempt and inside and state <= next_step:
-                out.append(state)
-    return out
+    return [
+        step + 1
+        for index, steps in saves.items()
+        for step in steps
+        if segments[index].first <= step + 1 <= segments[index].kept_until
+    ]
 
 
 def _rollbacks(segments: Sequence[Segment]) -> tuple[Rollback, ...]:

@@ -80,7 +80,7 @@ def plan_job(log: EventLog, options: Options, memo: Memo) -> Plan:
         segments,
         commits,
         _resumes(trials),
-        failed=state == "failed" or _last_steps_failed(segments, trials),
+        failed=_live_state_is_gone(segments, trials, state),
         completed=state == "completed",
     )
     return Plan(
@@ -188,9 +188,14 @@ def _state(over: tuple[int, Outcome] | None, trials: Sequence[Trial]) -> Outcome
     return trials[-1].end.outcome if trials else "unknown"
 
 
-def _last_steps_failed(segments: Sequence[Segment], trials: Sequence[Trial]) -> bool:
-    """Whether the last attempt that took steps ended in a fault: its live state is gone."""
-    return bool(segments) and trials[segments[-1].attempt].end.outcome == "failed"
+def _live_state_is_gone(
+    segments: Sequence[Segment], trials: Sequence[Trial], state: Outcome
+) -> bool:
+    """Whether the last attempt that took steps ended in a fault."""
+    if not segments:
+        return False
+    outcome = trials[segments[-1].attempt].end.outcome
+    return outcome == "failed" or (outcome not in CLEAN and state == "failed")
 
 
 def _segments(trial: Trial, commits: Sequence[Commit]) -> list[Segment]:
@@ -214,6 +219,7 @@ def _segments(trial: Trial, commits: Sequence[Commit]) -> list[Segment]:
                 attempt=trial.index,
                 first=int(stream.n[first]),
                 reached=n + count if whole else n,
+                began_at_ns=int(stream.start[first]),
                 open_step=-1 if whole else n,
                 open_until=-1 if whole else n + count,
                 open_finished=proven,

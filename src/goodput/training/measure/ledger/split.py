@@ -63,9 +63,11 @@ def split(
     work = work_of(steps)
     comm = steps.comm
     out: dict[str, Ints] = {}
-    ideal = targets.ideal * steps.covers if np.any(targets.ideal) else None
+    ideal = targets.ideal if np.any(targets.ideal) else None
     if ideal is not None and steps.begins and int(steps.covers[0]) > 0:
-        warm = max(int(work[0]) - int(ideal[0]), 0)
+        warm = int(work[0]) - int(
+            _at_most(work[:1], np.broadcast_to(ideal, work.shape)[:1], steps.covers[:1])[0]
+        )
         if warm:
             work = work.copy()
             work[0] -= warm
@@ -78,16 +80,29 @@ def split(
         work = work - late
         comm = None if comm is None else comm - waited
         out["straggler/"] = late + waited
-    useful = work if ideal is None else np.minimum(work, ideal)
+    useful = work if ideal is None else _at_most(work, ideal, steps.covers)
     out["slow/"] = work - useful
     if np.any(targets.flops):
-        at_peak = np.minimum(useful, targets.flops * steps.covers)
+        at_peak = _at_most(useful, targets.flops, steps.covers)
         out["inefficiency/"] = useful - at_peak
         useful = at_peak
     out["useful/"] = useful
     if comm is not None:
         out["communication/"] = comm
     return _mark_at_risk(_lose(out, steps), steps)
+
+
+def _at_most(time: Ints, per_step: Ints | int, covers: Ints) -> Ints:
+    """Return min(time, per_step * covers) without the product, which may be too large; (S,), ns."""
+    if int(covers.max()) <= 1:
+        return np.minimum(time, per_step)
+    each = np.maximum(covers, 1)
+    return np.where(per_step > time // each, time, np.minimum(per_step, time // each) * each)
+
+
+def _part(time: Ints, some: Ints, of: Ints) -> Ints:
+    """Return time * some // of without the product, which may be too large; shape (S,), ns."""
+    return time // of * some + time % of * some // of
 
 
 def _mark_at_risk(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
@@ -98,7 +113,7 @@ def _mark_at_risk(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
     out: dict[str, Ints] = {}
     for name, share in shares.items():
         if name.split("/")[0] in KEPT_CLASSES:
-            out[name] = share * steps.saved // kept
+            out[name] = _part(share, steps.saved, kept)
             out[name + AT_RISK] = share - out[name]
         else:
             out[name] = share
@@ -120,7 +135,7 @@ def _lose(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
         out[name] = share
         if not name.startswith("startup/"):
             mine = share[rows]
-            remains = mine * kept // covers
+            remains = _part(mine, kept, covers)
             rework += mine - remains
             ours = share is not steps.own and share is not steps.comm  # else not to be written to
             out[name] = share if ours else share.copy()

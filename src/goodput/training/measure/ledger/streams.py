@@ -37,6 +37,8 @@ class Stream(NamedTuple):
     span_end: Ints
     """-1 = never closed."""
     labels: tuple[Label, ...]
+    closes: bool
+    """Its steps have recorded ends, as a rule: a mark without one is a step that was not made."""
 
     def counts(self) -> Ints:
         """Return the steps covered by each record, shape (S,)."""
@@ -64,15 +66,23 @@ class Stream(NamedTuple):
 def settled(stream: Stream, until_ns: int) -> Stream:
     """Return the stream with its open last record counted by the time that it had.
 
-    Where every k-th step is logged, the job may end before the last record covers k steps.
+    Where every k-th step is logged, the job may end before the last record covers k steps. Where
+    steps are closed as a rule, one left open was begun and never made (a hook marks the next step
+    when one is complete, and cannot know that it was the last): it is left out.
 
     Args:
         stream: the record of a rank whose attempt ended cleanly.
         until_ns: when it ended.
     """
-    if stream.covers is None or stream.n.size < 2 or int(stream.end[-1]) >= 0:
+    if stream.n.size < 2 or int(stream.end[-1]) >= 0:
+        return stream
+    if stream.closes:
+        return _without_last(stream)
+    if stream.covers is None:
         return stream
     done = stream.end >= 0
+    if not bool(done.any()):
+        return stream
     usual = float(np.median((stream.end - stream.start)[done] / stream.covers[done]))
     fits = round((until_ns - int(stream.start[-1])) / usual) if usual else 1
     count = stream.covers.copy()
@@ -80,20 +90,36 @@ def settled(stream: Stream, until_ns: int) -> Stream:
     return stream._replace(covers=count)
 
 
+def _without_last(stream: Stream) -> Stream:
+    """Return the stream without its last record."""
+    rows = slice(0, stream.n.size - 1)
+    return stream._replace(
+        n=stream.n[rows],
+        covers=None if stream.covers is None else stream.covers[rows],
+        start=stream.start[rows],
+        end=stream.end[rows],
+        comm=None if stream.comm is None else stream.comm[rows],
+        shape=None if stream.shape is None else stream.shape[rows],
+        segment=stream.segment[stream.segment < rows.stop],
+    )
+
+
 def build_stream(rank: int, logs: Sequence[ProcessLog]) -> Stream:
     """Return the stream of a rank from its processes, in order of time.
 
     Args:
         rank: the rank.
-        logs: its processes in this attempt (usually one), each with at least one step.
+        logs: its processes in this attempt (usually one), at least one of them with a step.
     """
-    parts = [_steps(log) for log in sorted(logs, key=lambda p: p.started_at_ns)]
+    logs = sorted(logs, key=lambda p: p.started_at_ns)
+    stepping = [log for log in logs if log.steps.n.size]
+    parts = [_steps(log) for log in stepping]
     n = stack([p.n for p in parts])
     start = stack([p.start for p in parts])
     end = stack([p.end for p in parts])
     count = _stack_optional([p.covers for p in parts], [p.n.size for p in parts], 1)
     comm = _stack_optional([p.comm for p in parts], [p.n.size for p in parts], -1)
-    shape, shapes = _stack_shapes(logs, parts)
+    shape, shapes = _stack_shapes(stepping, parts)
     if len(parts) > 1:
         # Two processes of one rank in one attempt cannot both be right about the same instant.
         order = np.argsort(start, kind="stable")
@@ -119,6 +145,7 @@ def build_stream(rank: int, logs: Sequence[ProcessLog]) -> Stream:
         span_start=at,
         span_end=until,
         labels=labels,
+        closes=bool(parts) and all(part.closes for part in parts),
     )
 
 
@@ -129,6 +156,7 @@ class _Steps(NamedTuple):
     end: Ints
     comm: Ints | None
     shape: Ints | None
+    closes: bool
 
 
 def _steps(log: ProcessLog) -> _Steps:
@@ -143,26 +171,29 @@ def _steps(log: ProcessLog) -> _Steps:
         count, shape = _take(count, order), _take(shape, order)
         comm, duration = _take(comm, order), _take(duration, order)
     following = np.concatenate((start[1:], as_ints([-1])))
+    closes = False
     if ends.n.size:
-        end, comm = _recorded_ends(n, start, following, ends)
+        end, comm, closes = _recorded_ends(n, start, following, ends)
     else:
         end = following
     if duration is not None:
         end = np.where(duration >= 0, start + duration, end)
         # A mark with a duration ends by itself; the next record may come before it does.
         end = np.where((following >= 0) & (end > following), following, end)
-    return _Steps(n, _covered(n, count), start, end, comm, shape)
+    return _Steps(n, _covered(n, count), start, end, comm, shape, closes)
 
 
 def _recorded_ends(
     n: Ints, start: Ints, following: Ints, ends: EndColumns
-) -> tuple[Ints, Ints | None]:
+) -> tuple[Ints, Ints | None, bool]:
     """Ends from `step_end` records: each closes the latest mark of its number before it."""
     end_n, end_at, end_comm = ends
     end = np.full(n.size, -1, dtype=np.int64)
     row = np.searchsorted(start, end_at, side="right") - 1
     # With a coarse clock the next step may begin at the very instant at which this one ends.
-    row = np.where((row > 0) & (n[row] != end_n), row - 1, row)
+    above = np.maximum(row - 1, 0)
+    shared = (start[row] == end_at) & (n[above] == end_n)
+    row = np.where((row > 0) & ((n[row] != end_n) | shared), row - 1, row)
     good = row >= 0
     good[good] = n[row[good]] == end_n[good]
     end[row[good]] = end_at[good]
@@ -172,8 +203,10 @@ def _recorded_ends(
         comm[row[good]] = end_comm[good]
     # Where steps are closed as a rule, one that is followed by the next but never closed did not
     # finish: its body raised. Where marks are bare as a rule, the next one closes it.
+    # One that closes after the next began (asynchronous dispatch) ends where that begins.
+    end = np.where((end >= 0) & (following >= 0), np.minimum(end, following), end)
     closes = int((end >= 0).sum()) * 2 >= n.size
-    return end if closes else np.where(end >= 0, end, following), comm
+    return end if closes else np.where(end >= 0, end, following), comm, closes
 
 
 def _covered(n: Ints, count: Ints | None) -> Ints | None:
@@ -230,6 +263,7 @@ def spans_only(rank: int, logs: Sequence[ProcessLog]) -> Stream:
         span_start=at,
         span_end=until,
         labels=labels,
+        closes=False,
     )
 
 
@@ -255,7 +289,7 @@ def _stack_shapes(
         return None, ("",)
     names: dict[str, int] = {"": 0}
     columns = []
-    for log, part in zip(sorted(logs, key=lambda p: p.started_at_ns), parts, strict=True):
+    for log, part in zip(logs, parts, strict=True):
         table = as_ints([names.setdefault(name, len(names)) for name in log.shapes])
         columns.append(
             np.zeros(part.n.size, dtype=np.int64) if part.shape is None else table[part.shape]

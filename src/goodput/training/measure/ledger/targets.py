@@ -75,7 +75,8 @@ def targets_for(plan: Plan, painted: Painted, world: int, ideals: Ideals) -> Tar
         ideal, flops = by_shape[0]
         return Targets(ideal, _round(flops / peak * 1e9 / np.asarray(chips)) if peak else 0)
     shape = stream.shape[steps.row]
-    ideal_S = np.array([row[0] for row in by_shape], dtype=np.int64)[shape]  # noqa: N806
+    # A shape of which nothing is known has no ideal: its steps take what they take.
+    ideal_S = np.array([row[0] or 1 << 61 for row in by_shape], dtype=np.int64)[shape]  # noqa: N806
     if not peak:
         return Targets(ideal_S, 0)
     flops_S = np.array([row[1] for row in by_shape])[shape]  # noqa: N806

@@ -8,6 +8,8 @@ from os.path import normpath
 from pathlib import Path
 from typing import Final, Protocol
 
+import numpy as np
+
 from goodput.core.errors import DataError
 from goodput.core.notes import Note
 from goodput.training.measure.eventlog import EventLog, ProcessLog
@@ -130,7 +132,14 @@ class Folder:
             with file.open("rb") as opened:
                 head = opened.read(4096)
         except OSError as error:
-            raise DataError(f"cannot be read ({error.strerror})", path=file) from error
+            if asked_for:
+                raise DataError(f"cannot be read ({error.strerror})", path=file) from error
+            self._ignored[file] = Note(
+                level="warning",
+                text=f"cannot be read ({error.strerror}); ignored",
+                where=printable(file),
+            )
+            return
         for detects, opener in FORMATS:
             if detects(file, head):
                 self._sources[file] = opener(file, printable(file))
@@ -171,9 +180,13 @@ def without_twins(processes: Sequence[ProcessLog]) -> tuple[list[ProcessLog], li
         if known is None:
             best[key] = process
             continue
-        spare = process
-        if process.last_at_ns > known.last_at_ns:
-            best[key], spare = process, known
+        kept, spare = process, known
+        if len_of(known) >= len_of(process):
+            kept, spare = known, process
+        if not contains(kept, spare):  # parts of one log, each with its header
+            best[key, process.path] = process
+            continue
+        best[key] = kept
         notes.append(
             Note(
                 level="warning",
@@ -182,6 +195,24 @@ def without_twins(processes: Sequence[ProcessLog]) -> tuple[list[ProcessLog], li
             )
         )
     return list(best.values()), notes
+
+
+def len_of(process: ProcessLog) -> int:
+    """Return the number of records of a process."""
+    bulk = process.steps.n.size + process.ends.n.size + process.spans.name.size
+    return bulk + len(process.events) + len(process.windows)
+
+
+def contains(process: ProcessLog, other: ProcessLog) -> bool:
+    """Return whether all that `other` recorded is in `process` as well."""
+    columns = (
+        (process.steps.at_ns, other.steps.at_ns),
+        (process.ends.at_ns, other.ends.at_ns),
+        (process.spans.at_ns, other.spans.at_ns),
+    )
+    return all(bool(np.isin(theirs, mine).all()) for mine, theirs in columns) and all(
+        event in process.events for event in other.events
+    )
 
 
 def printable(path: Path) -> str:

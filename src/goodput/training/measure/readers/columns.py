@@ -16,10 +16,11 @@ T = TypeVar("T")
 class Column:
     """An int64 array that grows by doubling; `view` costs nothing."""
 
-    __slots__ = ("_data", "size")
+    __slots__ = ("_data", "_handed_out", "size")
 
     def __init__(self, capacity: int = 256) -> None:
         self._data: Ints = np.empty(capacity, dtype=np.int64)
+        self._handed_out = False
         self.size = 0
 
     def extend(self, values: Ints) -> None:
@@ -37,12 +38,15 @@ class Column:
         self.extend(np.full(count, value, dtype=np.int64))
 
     def set(self, index: int, value: int) -> None:
-        """Overwrite one value."""
+        """Overwrite one value, but not in the views that were given away."""
+        if self._handed_out:
+            self._data, self._handed_out = self._data.copy(), False
         self._data[index] = value
 
     @property
     def view(self) -> Ints:
         """The values so far, shape (size,), sharing memory."""
+        self._handed_out = True
         return self._data[: self.size]
 
 
