@@ -90,7 +90,8 @@ def trace(
     for segment in segments:
         segment.kept_until = segment.first
     saves = _by_segment(segments, commits)
-    state, index = _final_state(segments, saves, resumes, failed=failed)
+    # Without any checkpoint on record, nothing is known of what survived: it is not called lost.
+    state, index = _final_state(segments, saves, resumes, fell=failed and bool(commits))
     gaps: list[tuple[int, int]] = []
     proven = next_step = 0
     while index is not None:
@@ -130,7 +131,7 @@ def _final_state(
     saves: dict[int, list[int]],
     resumes: Sequence[Resume],
     *,
-    failed: bool,
+    fell: bool,
 ) -> tuple[int, int | None]:
     """Return one past the last step of the final state, and the segment that produced it."""
     if not segments:
@@ -140,7 +141,7 @@ def _final_state(
     if declared:  # a later restart that took no step still shows the state it found
         return declared[-1], _producer(segments, saves, len(segments), declared[-1])
     segment = segments[latest]
-    if not failed or not saves:
+    if not fell:
         return max(segment.reached, segment.first), latest
     durable = [step for step in saves.get(latest, []) if step < segment.reached]
     if durable:

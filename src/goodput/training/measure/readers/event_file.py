@@ -223,11 +223,13 @@ class EventFile:
         except _UNREADABLE:
             self._slow(block)
             return
-        if any(type(event) is Process for event in events):
+        lines = block.count(b"\n")
+        # The decoder does not mind a record over two lines, or two on one: those are damage.
+        if len(events) != lines or any(type(event) is Process for event in events):
             self._slow(block)
         else:
             self._add(events)
-            self._line += block.count(b"\n")
+            self._line += lines
 
     def _plain_steps(self, block: bytes) -> bool:
         """Read a block in which every line is a bare step mark, three numbers a line.
