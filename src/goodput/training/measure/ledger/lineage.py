@@ -94,9 +94,11 @@ def trace(
     state, index = _final_state(segments, saves, resumes, fell=failed and bool(commits))
     gaps: list[tuple[int, int]] = []
     proven = next_step = 0
+    durable = [0]
     while index is not None:
         segment = segments[index]
         _keep(segment, state, gaps)
+        durable.extend(s + 1 for s in saves.get(index, ()) if s + 1 <= segment.kept_until)
         next_step = next_step or segment.kept_until
         state = segment.first
         if index > 0 or state > 0:
@@ -105,7 +107,7 @@ def trace(
     known = bool(commits) or completed or len(segments) > 1
     return Lineage(
         rollbacks=_rollbacks(segments),
-        saved_until=next_step if completed else max([proven, *_durable(segments, saves)]),
+        saved_until=next_step if completed else max(proven, *durable),
         persistence_known=known,
         next_step=next_step,
         gaps=tuple(gaps),
@@ -187,16 +189,6 @@ def _keep(segment: Segment, state: int, gaps: list[tuple[int, int]]) -> None:
     else:
         gaps.append((segment.reached, state))
         segment.kept_until = max(segment.reached, segment.first)
-
-
-def _durable(segments: Sequence[Segment], saves: dict[int, list[int]]) -> list[int]:
-    """One past the last step of each checkpoint that is part of the final state."""
-    return [
-        step + 1
-        for index, steps in saves.items()
-        for step in steps
-        if segments[index].first <= step + 1 <= segments[index].kept_until
-    ]
 
 
 def _rollbacks(segments: Sequence[Segment]) -> tuple[Rollback, ...]:
