@@ -107,13 +107,8 @@ def _bands(measured: Measured, detail: str) -> Iterator[Band]:
         for start, end in _pairs(_thin(cover.intervals)):
             yield Band(start_ns=start, end_ns=end, label=name, detail=said)
     steps = painted.steps
-    rest = subtract(
-        Intervals(as_ints([painted.low]), as_ints([painted.high])),
-        union(
-            np.concatenate((painted.covered.intervals.start, steps.start)),
-            np.concatenate((painted.covered.intervals.end, steps.end)),
-        ),
-    )
+    whole = Intervals(as_ints([painted.low]), as_ints([painted.high]))
+    rest = subtract(subtract(whole, union(steps.start, steps.end)), painted.covered.intervals)
     named = [c for label, c in painted.owned.items() if label.startswith("unattributed/")]
     for cover in named:
         rest = subtract(rest, cover.intervals)
