@@ -23,6 +23,7 @@ ORIGIN_NS = 1_790_000_000_000_000_000
 SECOND_NS = 1_000_000_000
 
 seconds = st.integers(0, 60)
+walls = seconds.map(lambda s: ORIGIN_NS + s * SECOND_NS)
 lengths = st.integers(0, 20).map(lambda s: s * SECOND_NS)
 names = st.sampled_from([*SPAN_CLASSES, "mine"])
 classes = st.sampled_from(["", "", "data", "recovery", "communication", "nonsense"])
@@ -36,7 +37,7 @@ def kind(name: str, /, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Li
     must = {"n", "name", "d", "id", "chips", "last_step", "next_step", "count", "flops_per_step"}
     if name == "window":
         must |= set(fields)
-    if name in {"attempt_start"}:
+    if name == "attempt_start":
         must.add("attempt")
     needed = {k: v for k, v in fields.items() if k in must}
     optional = {k: v for k, v in fields.items() if k not in must}
@@ -58,14 +59,14 @@ events = st.one_of(
     ),
     kind("committed", last_step=steps),
     kind("resumed", next_step=steps),
-    kind("noticed", rank=st.integers(-1, 3), fault_t=seconds.map(lambda s: ORIGIN_NS + s * SECOND_NS)),
+    kind("noticed", rank=st.integers(-1, 3), fault_t=walls),
     kind("submitted", chips=st.integers(0, 5)),
     kind("allocated", chips=st.integers(0, 5), requested=st.integers(0, 7)),
     kind("attempt_start", attempt=keys, world=st.integers(0, 3), next_step=steps),
     kind(
         "attempt_end", attempt=keys, outcome=outcomes,
-        fault_t=seconds.map(lambda s: ORIGIN_NS + s * SECOND_NS),
-        noticed_t=seconds.map(lambda s: ORIGIN_NS + s * SECOND_NS),
+        fault_t=walls,
+        noticed_t=walls,
     ),
     kind("process_end", outcome=outcomes),
     kind("ended", outcome=outcomes),
@@ -90,7 +91,7 @@ headers = st.fixed_dictionaries(
         "boot": st.sampled_from(["", "b", "c"]),
         "detail": st.sampled_from(["steps", "steps", "windows"]),
     },
-    optional={"started": seconds.map(lambda s: ORIGIN_NS + s * SECOND_NS)},
+    optional={"started": walls},
 )
 files = st.lists(
     st.tuples(headers, seconds, st.lists(st.tuples(seconds, events), max_size=14), st.booleans()),
