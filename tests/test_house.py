@@ -178,3 +178,13 @@ def test_readme_shows_what_the_demo_prints() -> None:
 def test_version_is_in_the_changelog() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert "## [Unreleased]" in changelog or f"## [{goodput.__version__}]" in changelog
+
+
+def test_every_variable_of_the_environment_is_documented() -> None:
+    read = {
+        name
+        for path in SOURCE.rglob("*.py")
+        for name in re.findall(r"(?<!_)GOODPUT_[A-Z]+", path.read_text(encoding="utf-8"))
+    }
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert {name for name in read if f"| `{name}` |" not in page} == set()
