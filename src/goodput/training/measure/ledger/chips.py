@@ -113,7 +113,7 @@ def chips_of(
             history = [_plain(first, override, queued=True), *history]
     elif not recorded:
         history.extend(_plain(at, world, queued=False) for at, world in worlds)
-        history.sort(key=lambda h: (h.at_ns, not h.queued))
+        history.sort(key=lambda h: (h.at_ns, not h.queued))  # of one instant, the start holds
     if not history:
         history = [_plain(0, 1, queued=False)]
     return Chips(holdings=tuple(history), recorded=recorded or override is not None)

@@ -22,6 +22,9 @@ from goodput.training.measure.ledger.attempts import (
 from goodput.training.measure.ledger.streams import Stream
 from goodput.training.measure.ledger.types import Outcome
 
+SECONDARY: Final = frozenset({"collective_timeout", "peer_failed"})
+"""Causes that a rank gives when another one stopped answering."""
+
 _OUTCOMES: Final[dict[str, Outcome]] = {
     "completed": "completed",
     "failed": "failed",
@@ -177,7 +180,9 @@ def _cause(launch: Launch) -> tuple[str, str, int]:
         if event.cause:
             return event.cause, event.evidence, event.rank
     if over is not None and over.cause and over.cause != "unknown":
-        return over.cause, over.evidence, over.rank
+        # Who reports that a peer does not answer is not the one at fault: the silent one is.
+        silent = silent_rank(launch) if over.cause in SECONDARY else -1
+        return over.cause, over.evidence, silent if silent >= 0 else over.rank
     texts = [
         (end.error, rank) for _, end, rank in process_ends(launch) if end.outcome != "completed"
     ]

@@ -29,6 +29,7 @@ def incidents_of(books: Books) -> tuple[Incident, ...]:
     """Return attempts that ended early and rollbacks inside one, in order of time."""
     plan = books.plan
     rollbacks = _by_resuming_segment(plan.lineage.rollbacks)
+    at_the_end = rollbacks.pop(-1, [])
     found: list[Incident] = []
     segment = 0
     for trial, shares in zip(plan.trials, books.shares, strict=True):
@@ -39,12 +40,25 @@ def incidents_of(books: Books) -> tuple[Incident, ...]:
         if trial.last and trial.end.outcome != "failed":
             continue
         following = plan.trials[trial.index + 1] if not trial.last else None
-        mine = rollbacks.get(segment, []) if following is not None else rollbacks.get(-1, [])
-        if following is not None and not plan.segments_of(following.index):
-            mine = []  # the attempt that took a step pays for the steps it threw away
+        # The attempt that took a step pays for the steps it threw away.
+        pays = following is not None and bool(plan.segments_of(following.index))
+        mine = rollbacks.get(segment, []) if pays else []
         found.append(_between(books, trial, following, shares, mine))
+    if at_the_end and found:  # lost to the last interruption: nothing was run after it
+        found[-1] = _charged(books, found[-1], at_the_end)
     found.sort(key=lambda i: i.at_ns)
     return tuple(replace(incident, number=k) for k, incident in enumerate(found, start=1))
+
+
+def _charged(books: Books, incident: Incident, rollbacks: Sequence[Rollback]) -> Incident:
+    """Return an incident with more lost steps on its bill."""
+    lost = _lost(books, rollbacks)
+    return replace(
+        incident,
+        rework_ns=incident.rework_ns + lost.time_ns,
+        rework_steps=incident.rework_steps + lost.steps,
+        cost_chip_ns=incident.cost_chip_ns + lost.chip_ns,
+    )
 
 
 def _by_resuming_segment(rollbacks: Sequence[Rollback]) -> dict[int, list[Rollback]]:

@@ -290,6 +290,8 @@ def _labels(
         layers.append(Layer(part, stream.span_start[rows], until[rows]))
     if trial.end.outcome in {"running", "unknown"} and stream.n.size and int(stream.end[-1]) < 0:
         layers.append(Layer("unattributed/step in progress", stream.start[-1:], as_ints([high])))
+    if trial.end.outcome in CLEAN and trial.last and steps.end.size:
+        layers.append(Layer("unattributed/after the last step", steps.end[-1:], as_ints([high])))
     if not layers:
         return {}
     first = min(int(layer.start.min()) for layer in layers if layer.start.size)
