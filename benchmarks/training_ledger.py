@@ -212,12 +212,12 @@ def ask_ours(job: Job, folder: Path) -> Result:
     imports, (readers, ledger) = timer(
         lambda: [importlib.import_module(name + part) for part in ("readers", "ledger")]
     )
-    options = ledger.Options(views=False)
+    options, memo = ledger.Options(views=False), ledger.Memo()
     asked = readers.Folder([folder])
 
     def ask() -> Any:
         asked.poll()
-        return ledger.account(asked.log(), options)
+        return ledger.account(asked.log(), options, memo)
 
     cold, _ = timer(ask)
     cold_mb = peak_mb()
