@@ -359,6 +359,8 @@ def main() -> None:
     if options.worker:
         print(json.dumps(worker(options.worker)))
         return
+    if options.dir:
+        Path(options.dir).mkdir(parents=True, exist_ok=True)
     if not options.peer_python:
         print(f"no peer; make one: python3 -m venv peer && peer/bin/pip install {PEER}")
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; times in s")
