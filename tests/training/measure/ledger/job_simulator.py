@@ -225,6 +225,7 @@ class _Run:
 
     def _finish(self, attempt: Attempt, plan: Launch, pending: list[Commit]) -> None:
         attempt.outcome = plan.end
+        self.now = max(self.now, attempt.start + 1)  # nothing lives for no time at all
         if attempt.clean:
             open_until = [s.end or 0 for s in attempt.spans]
             self.now = max([self.now, *open_until, *(c.tick for c in pending)])

@@ -148,3 +148,17 @@ def test_unknown_fields_and_kinds_change_nothing(job: Job, how: Recording) -> No
         two = account(read([folder]))
     assert numbers(one) == numbers(two)
     assert any("hologram" in note.text for note in two.notes)
+
+
+@tries(60)
+@given(jobs(wait=1), recordings)
+def test_attempts_can_be_told_apart_without_keys(job: Job, how: Recording) -> None:
+    """Rank 0 records in every attempt, so each begins where it starts again."""
+    how = how._replace(launcher=False)
+    one, two = ledger_of(job, how), ledger_of(job, how._replace(keys=False))
+    assert [a.key for a in two.attempts] == [f"#{n}" for n in range(1, len(one.attempts) + 1)]
+    assert one.waterfall == two.waterfall
+    assert one.steps == two.steps
+    assert [(i.at_ns, i.cost_chip_ns) for i in one.incidents] == [
+        (i.at_ns, i.cost_chip_ns) for i in two.incidents
+    ]

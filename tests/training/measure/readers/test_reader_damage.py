@@ -257,6 +257,16 @@ def test_a_copy_of_a_file_counts_once(tmp_path: Path) -> None:
     assert account(log).waterfall == alone.waterfall
 
 
+def test_parts_of_a_record_with_the_same_header_are_not_copies(tmp_path: Path) -> None:
+    first = GOOD[0] | {"pid": 7, "attempt": "a"}
+    write(tmp_path, "events-0.jsonl", [first, *GOOD[1:3]])
+    write(tmp_path, "events-1.jsonl", [first, *GOOD[3:]])
+    log = read([tmp_path])
+    assert sorted(steps_of(log)) == [0, 1, 2]
+    assert [n for n in log.notes if "copy" in n.text] == []
+    assert len(account(log).attempts) == 1
+
+
 def test_one_file_asked_for_in_two_ways_counts_once(tmp_path: Path) -> None:
     path = write(tmp_path, "events-0.jsonl", [GOOD[0] | {"pid": 7}, *GOOD[1:]])
     (tmp_path / "link.jsonl").symlink_to(path)
