@@ -321,7 +321,7 @@ def compare(steps: int, restarts: int, peer: str, base: str) -> Result:
     return out
 
 
-def full_report(steps: int, base: str) -> Result:
+def full_report(steps: int, base: str | None) -> Result:
     """Report a run of 64 ranks from its event files and from their Parquet file."""
     with tempfile.TemporaryDirectory(dir=base) as folder:
         events, parquet = Path(folder, "events"), Path(folder, "run.parquet")
@@ -345,6 +345,22 @@ def show(what: str, ours: dict[str, float], theirs: dict[str, float] | None) -> 
         ratio = theirs["cpu_s"] / max(ours["cpu_s"], 1e-6)
         text += f"{theirs['wall_s']:10.3f}{theirs['cpu_s']:10.3f}{ratio:9.0f}x"
     print(text, flush=True)
+
+
+def report_table(steps: int, folder: str | None) -> Result:
+    """Measure and print the full report of 64 ranks of so many steps."""
+    found = full_report(steps, folder)
+    for source in ("jsonl", "parquet"):
+        for what in ("imports", "read", "account", "html", "in all"):
+            show(f"{found['events']:,} {source} {what}", found[source][what], None)
+        print(f"  memory {found[source]['peak_mb']:.0f} MB")
+    show("compact", found["compact"]["took"], None)
+    size = found["compact"]["bytes"]
+    print(
+        f"  memory {found['compact']['peak_mb']:.0f} MB; {size:,} bytes, "
+        f"{size / found['events']:.1f} an event; JSONL {found['jsonl_bytes'] / size:.0f} times that"
+    )
+    return found
 
 
 def main() -> None:
@@ -379,17 +395,7 @@ def main() -> None:
             if theirs:
                 memory += f", peer {theirs['cold_mb']:.0f} / {theirs['peak_mb']:.0f} MB"
             print(f"  memory cold / with polls: {memory}")
-    found = figures["report"] = full_report(1_000 if options.quick else 156_250, options.dir)
-    for source in ("jsonl", "parquet"):
-        for what in ("imports", "read", "account", "html", "in all"):
-            show(f"{found['events']:,} {source} {what}", found[source][what], None)
-        print(f"  memory {found[source]['peak_mb']:.0f} MB")
-    show("compact", found["compact"]["took"], None)
-    size = found["compact"]["bytes"]
-    print(
-        f"  memory {found['compact']['peak_mb']:.0f} MB; {size:,} bytes, "
-        f"{size / found['events']:.1f} an event; JSONL {found['jsonl_bytes'] / size:.0f} times that"
-    )
+    figures["report"] = report_table(1_000 if options.quick else 156_250, options.dir)
     if options.json:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 

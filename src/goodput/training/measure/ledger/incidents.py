@@ -149,7 +149,7 @@ def _lost(books: Books, rollbacks: Sequence[Rollback]) -> Lost:
         n = painted.stream.n[painted.steps.row]
         row = np.arange(painted.stream.n.size)[painted.steps.row]
         rows = (row >= low) & (row < high)
-        rows &= (n < rollback.until) & (n + np.maximum(painted.steps.covers, 1) > rollback.first)
+        rows &= (n < rollback.until) & (n + painted.steps.covers > rollback.first)
         amount = int(lost[rows].sum())
         time += amount
         chip += amount * plan.chips.at(plan.trials[owner.attempt].started_at_ns)

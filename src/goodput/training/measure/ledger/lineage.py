@@ -95,8 +95,10 @@ def trace(
     gaps: list[tuple[int, int]] = []
     proven = next_step = 0
     durable = [0]
+    chain: set[int] = set()
     while index is not None:
         segment = segments[index]
+        chain.add(index)
         _keep(segment, state, gaps)
         durable.extend(s + 1 for s in saves.get(index, ()) if s + 1 <= segment.kept_until)
         next_step = next_step or segment.kept_until
@@ -106,7 +108,7 @@ def trace(
         index = _producer(segments, saves, index, state)
     known = bool(commits) or completed or len(segments) > 1
     return Lineage(
-        rollbacks=_rollbacks(segments),
+        rollbacks=_rollbacks(segments, chain),
         saved_until=next_step if completed else max(proven, *durable),
         persistence_known=known,
         next_step=next_step,
@@ -191,8 +193,11 @@ def _keep(segment: Segment, state: int, gaps: list[tuple[int, int]]) -> None:
         segment.kept_until = max(segment.reached, segment.first)
 
 
-def _rollbacks(segments: Sequence[Segment]) -> tuple[Rollback, ...]:
-    """Assign every lost step to the first later segment that resumed at or below it."""
+def _rollbacks(segments: Sequence[Segment], chain: set[int]) -> tuple[Rollback, ...]:
+    """Assign every lost step to the first later segment that resumed at or below it.
+
+    What is left of a branch that was given up goes to the segment after it, which took another one.
+    """
     out = []
     for index, segment in enumerate(segments):
         low = segment.kept_until
@@ -205,5 +210,7 @@ def _rollbacks(segments: Sequence[Segment]) -> tuple[Rollback, ...]:
                 out.append(Rollback(segment=index, first=cut, until=high, by=later))
                 high = cut
         if low < high:
-            out.append(Rollback(segment=index, first=low, until=high, by=-1))
+            given_up = index not in chain and index + 1 < len(segments)
+            by = index + 1 if given_up else -1
+            out.append(Rollback(segment=index, first=low, until=high, by=by))
     return tuple(out)

@@ -37,7 +37,7 @@ class Steps(NamedTuple):
     own: Ints
     """Time that no layer covers, ns."""
     covers: Ints
-    """Steps covered by the record; 0 = a step that a fault tore."""
+    """Steps that the record stands for."""
     kept: Ints
     """Of these, steps in the final state."""
     saved: Ints
@@ -124,8 +124,9 @@ def paint(
     covered = Cover(union_)
     if stream is None or finished is None:
         return Painted(low, high, owned_by, covered, NO_STEPS, stream)
-    steps = _steps(stream, finished, covered, fate, (low, high, fault))
-    owned_by.update(_labels(trial, stream, union_, steps, (low, high, fault)))
+    steps = _steps(stream, finished, covered, fate, (low, high))
+    around = _Around(union_, finished.torn, (low, high, fault))
+    owned_by.update(_labels(trial, stream, steps, around))
     return Painted(low, high, owned_by, covered, steps, stream)
 
 
@@ -195,16 +196,13 @@ def _steps(
     finished: _Finished,
     covered: Cover,
     fate: Fate,
-    instants: tuple[int, int, int],
+    window: tuple[int, int],
 ) -> Steps:
-    """The finished records, and the one that the fault tore, with the time that is their own."""
-    low, high, fault = instants
+    """The finished records with the time that is their own."""
+    low, high = window
     start, end = stream.start, finished.end
     count = stream.counts()
     kept = _kept(stream, count, fate.kept_until, last_open=int(end[-1]) < 0 if end.size else False)
-    if finished.torn:
-        end, count, kept = end.copy(), count.copy(), kept.copy()
-        end[-1], count[-1], kept[-1] = max(fault, int(start[-1])), 0, 0
     row = _finished_rows(end)
     start, end, count, kept = start[row], end[row], count[row], kept[row]
     if start.size and (int(start[0]) < low or int(end[-1]) > high):
@@ -212,7 +210,8 @@ def _steps(
     own = end - start
     if covered.total:
         own -= covered.within(start, end)
-    saved = _saved(stream.n[row], kept, fate.saved_until)
+    safe = max(fate.kept_until, default=0) <= fate.saved_until
+    saved = kept if safe else np.clip(fate.saved_until - stream.n[row], 0, kept)
     comm = _communication(stream, own, start, end, row)
     return Steps(start, end, own, count, kept, saved, comm, row)
 
@@ -246,13 +245,6 @@ def _kept(stream: Stream, count: Ints, kept_until: Sequence[int], *, last_open: 
     return kept
 
 
-def _saved(numbers: Ints, kept: Ints, until: int) -> Ints:
-    """Kept steps of each record that are in durable state, shape (S,)."""
-    if kept.size == 0 or int(numbers.max()) + int(kept.max()) <= until:
-        return kept
-    return np.clip(until - numbers, 0, kept)
-
-
 def _communication(
     stream: Stream, own: Ints, start: Ints, end: Ints, row: Ints | slice
 ) -> Ints | None:
@@ -271,15 +263,16 @@ def _communication(
     return None if total is None else np.minimum(total, own)
 
 
-def _labels(
-    trial: Trial,
-    stream: Stream,
-    covered: Intervals,
-    steps: Steps,
-    instants: tuple[int, int, int],
-) -> dict[str, Cover]:
-    """Names for time that nothing else explains: user's spans outside steps, a step under way."""
-    low, high, fault = instants
+class _Around(NamedTuple):
+    covered: Intervals
+    torn: bool
+    instants: tuple[int, int, int]
+    """Start and end of the window, and the fault."""
+
+
+def _labels(trial: Trial, stream: Stream, steps: Steps, around: _Around) -> dict[str, Cover]:
+    """What lies outside finished steps: the torn one, the one under way, the user's own spans."""
+    low, high, fault = around.instants
     layers: list[Layer] = []
     until = np.where(stream.span_end >= 0, stream.span_end, np.int64(fault))
     for index, label in enumerate(stream.labels):
@@ -290,13 +283,15 @@ def _labels(
         layers.append(Layer(part, stream.span_start[rows], until[rows]))
     if trial.end.outcome in {"running", "unknown"} and stream.n.size and int(stream.end[-1]) < 0:
         layers.append(Layer("unattributed/step in progress", stream.start[-1:], as_ints([high])))
+    if around.torn:
+        layers.insert(0, Layer("rework/torn step", stream.start[-1:], as_ints([fault])))
     if trial.end.outcome in CLEAN and trial.last and steps.end.size:
         layers.append(Layer("unattributed/after the last step", steps.end[-1:], as_ints([high])))
     if not layers:
         return {}
     first = min(int(layer.start.min()) for layer in layers if layer.start.size)
     near = slice(int(np.searchsorted(steps.end, first, side="right")), None)
-    above = [Layer("", *covered), Layer("", steps.start[near], steps.end[near])]
+    above = [Layer("", *around.covered), Layer("", steps.start[near], steps.end[near])]
     owned, _ = partition([*above, *layers], low, high)
     return {label: Cover(own) for label, own in owned.items() if label}
 

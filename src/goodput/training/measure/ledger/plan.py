@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from goodput.core.events import Committed, Ended
+from goodput.core.events import AttemptEnd, Committed, Ended
 from goodput.training.measure.eventlog import EventLog, ProcessLog
 from goodput.training.measure.ledger.attempts import (
     CLEAN,
@@ -66,11 +66,14 @@ def plan_job(log: EventLog, options: Options, memo: Memo) -> Plan:
         worlds=[(at, world_of(x)) for at, x in zip(starts, launches, strict=True)],
         override=options.chips,
     )
+    over = job_end(log.processes, starts)
+    if over is not None:
+        _close_last(launches, over)
     start, end = _span(log.processes, launches, chips, options)
     trials = _trials(launches, starts, end, memo, live=options.as_of_ns is not None)
     if trials:
         start = min(start, trials[0].started_at_ns)
-    state = _state(job_end(log.processes, starts), trials)
+    state = _state(over, trials)
     commits = _commits(trials)
     segments = [s for trial in trials for s in _segments(trial, commits)]
     by_trial: dict[int, list[Segment]] = {}
@@ -174,6 +177,14 @@ def job_end(processes: Sequence[ProcessLog], starts: Sequence[int]) -> tuple[int
         return None
     words: dict[str, Outcome] = {"completed": "completed", "cancelled": "stopped"}
     return at, words.get(outcome, "failed")
+
+
+def _close_last(launches: Sequence[Launch], over: tuple[int, Outcome]) -> None:
+    """Where nobody saw the last attempt end, it ended as the job did."""
+    if launches and outcome_of(launches[-1], last=True, live=False) == "unknown":
+        at, outcome = over
+        launches[-1].over = AttemptEnd(t=at, outcome=outcome)
+        launches[-1].over_at_ns = at
 
 
 def _left_cleanly(launches: Sequence[Launch]) -> bool:

@@ -114,4 +114,4 @@ def _wait(painted: Painted, numbers: Ints, median: Ints, slowest: Ints) -> Wait:
     last = np.where(known, slowest[at], work)
     in_work = np.maximum(work - middle, 0)
     in_comm = np.maximum(last - np.maximum(work, middle), 0)
-    return Wait(np.where(steps.covers > 0, in_work, 0), np.where(steps.covers > 0, in_comm, 0))
+    return Wait(in_work, in_comm)

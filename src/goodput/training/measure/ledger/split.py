@@ -21,7 +21,6 @@ ORDER: Final = (
     "startup/first step (restart)",
     *(f"{name}/{part}" for name in KEPT_CLASSES for part in ("", AT_RISK)),
     "rework/lost steps",
-    "rework/torn step",
 )
 """Where the shares lie within a step, for windows that cut one: the useful part comes first."""
 
@@ -64,7 +63,7 @@ def split(
     comm = steps.comm
     out: dict[str, Ints] = {}
     ideal = targets.ideal if np.any(targets.ideal) else None
-    if ideal is not None and steps.begins and int(steps.covers[0]) > 0:
+    if ideal is not None and steps.begins:
         warm = int(work[0]) - int(
             _at_most(work[:1], np.broadcast_to(ideal, work.shape)[:1], steps.covers[:1])[0]
         )
@@ -96,8 +95,8 @@ def _at_most(time: Ints, per_step: Ints | int, covers: Ints) -> Ints:
     """Return min(time, per_step * covers) without the product, which may be too large; (S,), ns."""
     if int(covers.max()) <= 1:
         return np.minimum(time, per_step)
-    each = np.maximum(covers, 1)
-    return np.where(per_step > time // each, time, np.minimum(per_step, time // each) * each)
+    each = time // covers
+    return np.where(per_step > each, time, np.minimum(per_step, each) * covers)
 
 
 def _part(time: Ints, some: Ints, of: Ints) -> Ints:
@@ -122,13 +121,12 @@ def _mark_at_risk(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
 
 def _lose(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
     """Book the shares of steps that were rolled back as rework; warm-up stays startup."""
-    torn = int(steps.covers[-1]) == 0  # only the last record of an attempt can be
-    if steps.kept is steps.covers and not torn:
+    if steps.kept is steps.covers:
         return _present(shares)
-    rows = np.flatnonzero((steps.kept < steps.covers) | (steps.covers == 0))
+    rows = np.flatnonzero(steps.kept < steps.covers)
     if rows.size == 0:
         return _present(shares)
-    kept, covers = steps.kept[rows], np.maximum(steps.covers[rows], 1)
+    kept, covers = steps.kept[rows], steps.covers[rows]
     rework = np.zeros(rows.size, dtype=np.int64)
     out: dict[str, Ints] = {}
     for name, share in shares.items():
@@ -143,9 +141,6 @@ def _lose(shares: dict[str, Ints], steps: Steps) -> dict[str, Ints]:
     lost = np.zeros(steps.own.size, dtype=np.int64)
     lost[rows] = rework
     out["rework/lost steps"] = lost
-    if torn:
-        out["rework/torn step"] = np.zeros(steps.own.size, dtype=np.int64)
-        out["rework/torn step"][-1], lost[-1] = lost[-1], 0
     return _present(out)
 
 

@@ -218,11 +218,7 @@ def _steps(books: Books) -> StepStats:
         executed += int(steps.covers.sum())
         kept += int(steps.kept.sum())
         saved += int(steps.saved.sum())
-        whole = steps.covers > 0
-        length = steps.own
-        if stream.covers is not None or not bool(whole.all()):
-            length = length[whole] // steps.covers[whole]
-        lengths.append(length)
+        lengths.append(steps.own if stream.covers is None else steps.own // steps.covers)
     last = books.plan.lineage.next_step - 1
     known = books.plan.lineage.persistence_known
     quantiles = quantiles_of(lengths, (0.5, 0.9, 0.99, 1.0))
@@ -291,9 +287,8 @@ def _ranks(books: Books, facts: Facts, low: int, high: int) -> tuple[Rank, ...]:
         for share in shares:
             steps = share.measured.painted.steps
             if share.own and steps.start.size:
-                whole = steps.covers > 0
-                work = None if steps.comm is None else (steps.own - steps.comm)[whole]
-                seen.setdefault(share.rank, []).append((steps.own[whole], work))
+                work = None if steps.comm is None else steps.own - steps.comm
+                seen.setdefault(share.rank, []).append((steps.own, work))
     means = {
         rank: _mean([w for _, w in rows if w is not None]) if rows[0][1] is not None else -1
         for rank, rows in seen.items()

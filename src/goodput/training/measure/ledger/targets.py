@@ -137,14 +137,21 @@ def _sample(
     stream, steps = window.stream, window.steps
     if stream is None or steps.start.size == 0:
         return
-    ordinary = (steps.covers > 0) & (steps.kept == steps.covers)
-    for low, high in options.exclude:
-        ordinary &= (steps.end <= low) | (steps.start >= high)
     per_step = work_of(steps)
     if stream.covers is not None:
-        per_step = per_step // np.maximum(steps.covers, 1)
+        per_step = per_step // steps.covers
+    warm = slice(1 if steps.begins else 0, None)  # the first step of a process warms up
+    if steps.kept is steps.covers and stream.shape is None and not options.exclude:
+        if per_step[warm].size:
+            pools.setdefault((stream.shapes[0], world), []).append(per_step[warm])
+        else:
+            spare.setdefault((stream.shapes[0], world), []).append(per_step)
+        return
+    ordinary = steps.kept == steps.covers
+    for low, high in options.exclude:
+        ordinary &= (steps.end <= low) | (steps.start >= high)
     later = ordinary.copy()
-    later[: 1 if steps.begins else 0] = False  # the first step of a process warms up
+    later[: warm.start] = False
     for index, name in enumerate(stream.shapes):
         mine = None if stream.shape is None else stream.shape[steps.row] == index
         for pool, rows in ((pools, later), (spare, ordinary)):

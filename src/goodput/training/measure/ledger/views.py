@@ -114,7 +114,7 @@ def _bands(measured: Measured, detail: str) -> Iterator[Band]:
         rest = subtract(rest, cover.intervals)
     for start, end in _pairs(_thin(rest)):
         yield Band(start_ns=start, end_ns=end, label="unattributed", detail=detail)
-    lost = steps.kept < np.maximum(steps.covers, 1)
+    lost = steps.kept < steps.covers
     for rows, label in ((~lost, "steps"), (lost, "rework")):
         if bool(rows.any()):
             runs = union(steps.start[rows], steps.end[rows])
@@ -190,7 +190,7 @@ def _lead_steps(share: Share, low: int, high: int) -> tuple[Ints, Ints, Ints]:
     steps, stream = painted.steps, painted.stream
     if stream is None or steps.start.size == 0:
         return as_ints([]), as_ints([]), as_ints([])
-    rows = (steps.covers > 0) & (steps.start >= low) & (steps.start < high)
+    rows = (steps.start >= low) & (steps.start < high)
     length = steps.own[rows] // steps.covers[rows]
     return stream.n[steps.row][rows], steps.start[rows], length
 
