@@ -104,7 +104,7 @@ def trace(
         if index > 0 or state > 0:
             proven = max(proven, min(state, next_step))
     saved = max([proven, *_durable(segments, commits, next_step)])
-    known = bool(commits) or proven > 0 or completed or len(segments) > 1
+    known = bool(commits) or completed or len(segments) > 1
     if completed:
         saved = next_step
     return Lineage(
