@@ -1,5 +1,6 @@
-"""Stamps on log lines as Unix nanoseconds: many at once where the date is whole, one by one where
-the year is missing. A stamp without a time zone is taken as UTC; the report says so.
+"""Stamps on log lines as Unix nanoseconds, many at once where the date is whole.
+
+A stamp without a time zone is taken as UTC; the report says so.
 """
 
 import re
@@ -59,6 +60,8 @@ class YearlessClock:
         self._latest_ns = latest_ns
         self._year: int | None = None
         self._last = UNKNOWN
+        self.guessed = False
+        """The year was taken from the file's own time: no line gave a whole date."""
 
     def knows(self, at_ns: int) -> None:
         """A line of the same file gave the whole date: the year follows from it."""
@@ -70,19 +73,24 @@ class YearlessClock:
         """Return the Unix ns of a stamp; UNKNOWN if there is no such day."""
         if self._year is None:
             self._year = (_EPOCH + timedelta(microseconds=self._latest_ns // 1000)).year
+            self.guessed = True
             if self._at(month, day, seconds_of_day) > self._latest_ns + DAY_NS:
                 self._year -= 1
         at = self._at(month, day, seconds_of_day)
-        if at != UNKNOWN and self._last != UNKNOWN and at < self._last - _HALF_YEAR_NS:
+        if UNKNOWN not in {at, self._last} and at < self._last - _HALF_YEAR_NS:
             self._year += 1
             at = self._at(month, day, seconds_of_day)
+        elif UNKNOWN not in {at, self._last} and at > self._last + _HALF_YEAR_NS:
+            return self._at(
+                month, day, seconds_of_day, years_back=1
+            )  # another rank, still in December
         if at != UNKNOWN:
             self._last = at
         return at
 
-    def _at(self, month: int, day: int, seconds_of_day: float) -> int:
+    def _at(self, month: int, day: int, seconds_of_day: float, *, years_back: int = 0) -> int:
         try:
-            midnight = datetime(self._year or 1970, month, day, tzinfo=UTC)
+            midnight = datetime((self._year or 1970) - years_back, month, day, tzinfo=UTC)
         except ValueError:
             return UNKNOWN
         return _since_epoch(midnight) + round(seconds_of_day * NS)

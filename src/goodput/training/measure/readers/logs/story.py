@@ -1,7 +1,7 @@
 """What a foreign log tells of a job, launch by launch, and how it becomes events.
 
-Formats report what they read in file order: steps, spans, checkpoints, ends. Many lines carry no time;
-`Launch.log` places those between the ones that do, from the durations that are known. What was
+Formats report what they read in file order: steps, spans, checkpoints, ends. Many lines carry no
+time; `place` puts those between the ones that do, from the durations that are known. What was
 placed that way is inferred, and counted.
 """
 
@@ -42,9 +42,13 @@ class Steps(NamedTuple):
 
 
 class Happening(NamedTuple):
-    """Anything but a step: it ends at `at_ns`, or where it stands in the file."""
+    """Anything but a step: it ends at `at_ns`, or where it stands in the file.
 
-    kind: Literal["mark", "begin", "end", "span", "saved", "resumed"]
+    A span is told by `begin` and `end`, by `span` (its end and duration), by `since` (it began when
+    the step before it was done) or by `gap` (from there to the start of the next step).
+    """
+
+    kind: Literal["mark", "begin", "end", "span", "since", "gap", "saved", "resumed"]
     name: str
     at_ns: int = UNKNOWN
     duration_ns: int = -1
@@ -60,9 +64,30 @@ class Finish(NamedTuple):
     cause: str = ""
     evidence: str = ""
     at_ns: int = UNKNOWN
+    """The launch was over by then."""
     fault_at_ns: int = UNKNOWN
+    noticed_at_ns: int = UNKNOWN
     exit_code: int = -1
+    signal: int = 0
     rank: int = -1
+
+    def joined(self, later: "Finish") -> "Finish":
+        """Return this end with what a later line adds: the first word on what happened stands."""
+        return Finish(
+            outcome=self.outcome,
+            cause=self.cause or later.cause,
+            evidence=self.evidence if self.cause or not later.cause else later.evidence,
+            at_ns=max(self.at_ns, later.at_ns),
+            fault_at_ns=_known(self.fault_at_ns, later.fault_at_ns),
+            noticed_at_ns=_known(self.noticed_at_ns, later.noticed_at_ns),
+            exit_code=self.exit_code if self.exit_code >= 0 else later.exit_code,
+            signal=self.signal or later.signal,
+            rank=self.rank if self.rank >= 0 else later.rank,
+        )
+
+
+def _known(first: int, second: int) -> int:
+    return first if first != UNKNOWN else second
 
 
 class Launch:
@@ -76,6 +101,10 @@ class Launch:
         self.flops_per_step = 0.0
         self.tflops_per_chip: list[float] = []
         self.started_at_ns = UNKNOWN
+        self.worked = False
+        """A step was reported."""
+        self.signs: set[str] = set()
+        """Signs of a start that a launch gives once only."""
 
     @property
     def empty(self) -> bool:
@@ -85,6 +114,7 @@ class Launch:
     def add(self, *items: Steps | Happening) -> None:
         """Append what was read."""
         self.items.extend(items)
+        self.worked = self.worked or any(isinstance(item, Steps) for item in items)
 
     def mark(self, at_ns: int, name: str = "") -> None:
         """Note an instant at which the launch was alive."""
@@ -107,18 +137,33 @@ class Placed(NamedTuple):
     """Records whose time was inferred."""
 
 
+def length_ns(launch: Launch) -> int:
+    """Return the summed durations of a launch, ns: all there is when no line carries a time."""
+    return int(_timeline(launch.items)[1].sum())
+
+
+def anchored(launch: Launch) -> bool:
+    """Return whether any line of a launch carries a time."""
+    finish = launch.finish.at_ns if launch.finish is not None else UNKNOWN
+    known = bool((_timeline(launch.items)[0] != UNKNOWN).any())
+    return known or finish != UNKNOWN or launch.started_at_ns != UNKNOWN
+
+
 def place(launch: Launch, *, origin_ns: int) -> Placed:
     """Give every item an instant.
 
     Args:
         launch: as read.
-        origin_ns: when the launch began, if no line says: a file's time, the end of the one before.
+        origin_ns: when the launch began, if no line says.
     """
-    ends, durations = _timeline(launch.items)
+    items = launch.items
+    if launch.finish is not None and launch.finish.at_ns != UNKNOWN:
+        items = [*items, Happening("mark", "end", launch.finish.at_ns)]
+    ends, durations = _timeline(items)
     known = ends != UNKNOWN
     inferred = int((~known).sum())
     at = _fill(ends, durations, launch.started_at_ns, origin_ns)
-    return _build(launch, at, inferred)
+    return _build(launch, items, at, inferred)
 
 
 def _timeline(items: Sequence[Steps | Happening]) -> tuple[Ints, Ints]:
@@ -138,26 +183,30 @@ def _timeline(items: Sequence[Steps | Happening]) -> tuple[Ints, Ints]:
 def _fill(ends: Ints, durations: Ints, started_ns: int, origin_ns: int) -> Ints:
     """Instants of all records: known ones stand; others follow the one before by their duration.
 
-    Before the first known instant they are counted back from it. A record is never placed after
-    the next known instant.
+    Where that would reach beyond the next known instant, they are counted back from it: a line that
+    gave the instant before was then written in the middle of a step. Before the first known instant
+    of a launch whose start is not known, all are counted back.
     """
     known = np.flatnonzero(ends != UNKNOWN)
     total = durations.cumsum()
     if known.size == 0:
         start = started_ns if started_ns != UNKNOWN else origin_ns
         return start + total
-    at = ends.copy()
-    before = np.searchsorted(known, np.arange(ends.size), side="right") - 1
-    anchor = known[np.maximum(before, 0)]
-    free = ends == UNKNOWN
-    at[free] = (ends[anchor] + total - total[anchor])[free]
+    rows = np.arange(ends.size)
+    before = np.searchsorted(known, rows, side="right") - 1
+    after = np.minimum(before + 1, known.size - 1)
+    low, high = known[np.maximum(before, 0)], known[after]
+    forward = ends[low] + total - total[low]
+    back = ends[high] - (total[high] - total)
     first = int(known[0])
     if started_ns != UNKNOWN and started_ns <= int(ends[first]):
-        # The start is known: count forward from it, as far as the first known instant.
-        at[:first] = started_ns + total[:first]
-    following = np.concatenate((known, [ends.size - 1]))[np.searchsorted(known, np.arange(ends.size))]
-    limit = np.where(ends[following] != UNKNOWN, ends[following], np.int64(2**62))
-    at[free] = np.minimum(at, limit)[free]
+        forward[:first] = started_ns + total[:first]
+    else:
+        forward[:first] = back[:first]
+    last = before == known.size - 1
+    floor = np.where(before >= 0, ends[low], np.int64(UNKNOWN))
+    at = np.where(last, forward, np.maximum(np.minimum(forward, back), floor))
+    at[known] = ends[known]
     return np.maximum.accumulate(at) if _rises_nearly(at) else at
 
 
@@ -166,34 +215,77 @@ def _rises_nearly(at: Ints) -> bool:
     return at.size < 2 or int((at[1:] - at[:-1]).min()) > -2 * NS
 
 
-def _build(launch: Launch, at: Ints, inferred: int) -> Placed:
-    steps: list[tuple[Ints, Ints, Ints, Ints]] = []
-    spans: list[tuple[str, int, int, bool]] = []
-    events: list[Event] = []
-    opened: dict[str, int] = {}
-    row = 0
-    for item in launch.items:
-        if isinstance(item, Steps):
-            count = item.first.size
-            steps.append(_step_rows(item, at[row : row + count], spans))
-            row += count
-            continue
-        instant = int(at[row])
-        row += 1
-        if item.kind == "begin":
-            opened[item.name] = instant
-        elif item.kind == "end":
-            start = opened.pop(item.name, instant - max(item.duration_ns, 0))
+class _Builder:
+    """What `place` collects while it goes through a launch once more, now with instants."""
+
+    def __init__(self, started_ns: int) -> None:
+        self.steps: list[tuple[Ints, Ints, Ints, Ints]] = []
+        self.spans: list[tuple[str, int, int, bool]] = []
+        self.events: list[Event] = []
+        self._opened: dict[str, int] = {}
+        self._gap = ""
+        self._done = started_ns
+        """End of the step before; before the first step, the last instant that is known."""
+        self._worked = False
+
+    def take_steps(self, item: Steps, ended: Ints) -> None:
+        """Add step records."""
+        before = self._done if self._done != UNKNOWN else int(ended[0])
+        rows = _step_rows(item, ended, before, self.spans)
+        self._close_gap(int(rows[1][0]))
+        self.steps.append(rows)
+        self._done = int(ended[-1])
+        self._worked = True
+
+    def take(self, item: Happening, instant: int) -> None:
+        """Add anything else."""
+        kind, name = item.kind, item.name
+        if kind == "begin":
+            self._opened.setdefault(name, instant)
+        elif kind == "end":
+            start = self._opened.pop(name, instant - max(item.duration_ns, 0))
             if item.duration_ns >= 0:
                 start = max(start, instant - item.duration_ns)
-            spans.append((item.name, start, instant - start, item.background))
-        elif item.kind == "span":
-            spans.append((item.name, instant - item.duration_ns, item.duration_ns, item.background))
-        elif item.kind == "saved":
-            events.append(Committed(t=instant, last_step=item.step, path=item.path))
-        elif item.kind == "resumed":
-            events.append(Resumed(t=instant, next_step=item.step, path=item.path))
-    spans.extend((name, start, -1, False) for name, start in opened.items())
+            self._span(name, start, instant, item)
+        elif kind == "span":
+            self._span(name, instant - max(item.duration_ns, 0), instant, item)
+        elif kind == "since":
+            self._span(name, self._done if self._done != UNKNOWN else instant, instant, item)
+        elif kind == "gap":
+            self._gap = name
+        elif kind == "saved":
+            self.events.append(Committed(t=instant, last_step=item.step, path=item.path))
+        elif kind == "resumed":
+            self.events.append(Resumed(t=instant, next_step=item.step, path=item.path))
+        if not self._worked:
+            self._done = instant
+
+    def close(self) -> None:
+        """Leave spans open that never ended; a gap that no step follows has no known end."""
+        self.spans.extend((name, start, -1, False) for name, start in self._opened.items())
+
+    def _span(self, name: str, start: int, end: int, item: Happening) -> None:
+        if end >= start:
+            self.spans.append((name, start, end - start, item.background))
+
+    def _close_gap(self, until_ns: int) -> None:
+        if self._gap and self._done != UNKNOWN and until_ns > self._done:
+            self.spans.append((self._gap, self._done, until_ns - self._done, False))
+        self._gap = ""
+
+
+def _build(launch: Launch, items: Sequence[Steps | Happening], at: Ints, inferred: int) -> Placed:
+    built = _Builder(launch.started_at_ns)
+    row = 0
+    for item in items:
+        if isinstance(item, Steps):
+            built.take_steps(item, at[row : row + item.first.size])
+            row += item.first.size
+        else:
+            built.take(item, int(at[row]))
+            row += 1
+    built.close()
+    steps, spans = built.steps, built.spans
     labels = tuple(Label(name, "") for name in dict.fromkeys(s[0] for s in spans))
     index = {label.name: i for i, label in enumerate(labels)}
     columns = SpanColumns(
@@ -206,15 +298,15 @@ def _build(launch: Launch, at: Ints, inferred: int) -> Placed:
     last = max(
         [first, *(int(at.max()) for _ in [0] if at.size), *(s[1] + max(s[2], 0) for s in spans)]
     )
-    return Placed(_columns(steps), columns, labels, tuple(events), first, last, inferred)
+    return Placed(_columns(steps), columns, labels, tuple(built.events), first, last, inferred)
 
 
 def _step_rows(
-    item: Steps, ended: Ints, spans: list[tuple[str, int, int, bool]]
+    item: Steps, ended: Ints, before_ns: int, spans: list[tuple[str, int, int, bool]]
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """(first, start, duration, covers); a record without duration lasts from the one before."""
     given = item.duration_ns >= 0
-    previous = np.concatenate((ended[:1], ended[:-1]))
+    previous = np.concatenate((as_ints([before_ns]), ended[:-1]))
     duration = np.where(given, item.duration_ns, np.maximum(ended - previous, 0))
     start = ended - duration
     if item.data_ns is not None:
@@ -275,8 +367,10 @@ def process_log(
                 cause=end.cause,
                 evidence=end.evidence,
                 exit_code=end.exit_code,
+                signal=end.signal,
                 rank=end.rank,
-                fault_t=end.fault_at_ns if end.fault_at_ns != UNKNOWN else 0,
+                fault_t=max(end.fault_at_ns, 0),
+                noticed_t=max(end.noticed_at_ns, 0),
             )
         )
     return ProcessLog(

@@ -7,18 +7,32 @@ the scan looks for those only, so a log of which few lines matter is read at the
 import gzip
 import lzma
 import re
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import BinaryIO, Final, Protocol, cast
 
 from goodput.core.notes import Note
 from goodput.training.measure.eventlog import ProcessLog
 from goodput.training.measure.readers.logs.clock import YearlessClock
-from goodput.training.measure.readers.logs.story import UNKNOWN, Launch, place, process_log
+from goodput.training.measure.readers.logs.story import (
+    UNKNOWN,
+    Finish,
+    Launch,
+    Placed,
+    anchored,
+    length_ns,
+    place,
+    process_log,
+)
 
 CHUNK_BYTES: Final = 4 << 20
 SAMPLE_BYTES: Final = 1 << 20
 LONGEST_LINE_BYTES: Final = 8 << 20
+PACKED: Final = frozenset({".gz", ".xz"})
+INFERRED: Final = "times of lines without a stamp, inferred from durations and the stamps around"
+ADRIFT: Final = "no line carries a time: the file's own time is taken as the end"
+ZONELESS: Final = "stamps without a time zone are taken as UTC"
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -34,6 +48,8 @@ class Story:
         self.clock = YearlessClock(latest_ns)
         self.latest_ns = latest_ns
         self.job = ""
+        self.formats: Sequence[LogFormat] = ()
+        """Formats that read the same file."""
         self.notes: dict[str, int] = {}
 
     @property
@@ -41,23 +57,52 @@ class Story:
         """The launch that is being read."""
         return self.launches[-1]
 
-    def launch(self) -> Launch:
-        """Begin another launch (none is begun while the present one is still empty)."""
-        if not self.now.empty:
+    def starting(self, *, once: str = "") -> Launch:
+        """A format saw the job start: begin another launch if this one has worked or is over.
+
+        Args:
+            once: name of a sign that a launch gives once only: a second one begins another too.
+        """
+        self.settle()
+        now = self.now
+        if now.worked or now.finish is not None or once in now.signs:
             self.launches.append(Launch())
+        if once:
+            self.now.signs.add(once)
         return self.now
 
-    def note(self, text: str) -> None:
+    def settle(self) -> None:
+        """Have every format hand over what it holds back, so that what follows comes after it."""
+        for one in self.formats:
+            one.flush(self)
+
+    def over(self, finish: Finish) -> None:
+        """A line says how the present launch ended; the first word on what happened stands."""
+        known = self.now.finish
+        self.now.finish = finish if known is None else known.joined(finish)
+
+    def note(self, text: str, count: int = 1) -> None:
         """Count something that the reader of the report should know."""
-        self.notes[text] = self.notes.get(text, 0) + 1
+        self.notes[text] = self.notes.get(text, 0) + count
 
 
 class LogFormat(Protocol):
     """One kind of log: one instance reads one file, in file order."""
 
-    name: str
-    needles: tuple[bytes, ...]
-    """A line matters to the format if it holds one of these."""
+    @property
+    def name(self) -> str:
+        """Return what users call it."""
+        ...
+
+    @property
+    def signs(self) -> tuple[bytes, ...]:
+        """Return what the beginning or end of a file of this kind holds, any of these."""
+        ...
+
+    @property
+    def needles(self) -> tuple[bytes, ...]:
+        """Return what lines that matter to the format hold, any of these."""
+        ...
 
     def line(self, line: bytes, story: Story) -> None:
         """Take one line of interest, without its end of line and colours."""
@@ -82,6 +127,7 @@ class TextLog:
         self.name = name
         self.formats = formats
         self.story = Story(int(path.stat().st_mtime * 1e9))
+        self.story.formats = formats
         self._offset = 0
         self._rest = b""
         self._lines = 0
@@ -89,54 +135,75 @@ class TextLog:
     def poll(self) -> bool:
         """Read what is new; a compressed file is read once."""
         before = self._offset
-        with opened(self.path) as file:
-            if self._offset and file.seekable():
+        if before and self.path.suffix in PACKED:
+            return False
+        if self.path.stat().st_size < before and self.path.suffix not in PACKED:
+            self.story.note("the file became shorter: read again from its beginning, as appended")
+            before = self._offset = 0
+        try:
+            with opened(self.path) as file:
                 file.seek(self._offset)
-            while chunk := file.read(CHUNK_BYTES):
-                self._offset += len(chunk)
-                self._take(chunk)
+                while chunk := file.read(CHUNK_BYTES):
+                    self._offset += len(chunk)
+                    self._take(chunk)
+        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile):
+            self._offset = max(self._offset, 1)
+            self.story.note("the compressed data are damaged or cut short: read up to there")
         return self._offset > before
 
     def finish(self) -> tuple[Note, ...]:
         """Return what was noted about the file."""
+        notes = dict(self.story.notes)
+        placed = self._placed()
+        inferred = sum(where.inferred for _, where in placed)
+        if inferred:
+            notes[INFERRED] = inferred
+        if placed and not any(anchored(launch) for launch, _ in placed):
+            notes[ADRIFT] = 1
+        elif placed:
+            notes[ZONELESS] = 1
+        if self.story.clock.guessed:
+            notes["stamps without a year: it is taken from the file's own time"] = 1
+        if self._rest.strip():
+            notes["the last line has no end: it may be torn, and is not used"] = 1
         return tuple(
             Note(level="info", text=text, where=self.name, count=count)
-            for text, count in self.story.notes.items()
+            for text, count in notes.items()
         )
 
     def logs(self) -> list[Callable[[int], ProcessLog]]:
         """Return one builder per launch."""
-        if self._rest:
-            self._scan(self._rest + b"\n")
-            self._rest = b""
-        for one in self.formats:
-            one.flush(self.story)
         return [lambda _, log=log: log for log in self._process_logs()]  # type: ignore[misc]
 
     def clocks(self) -> list[tuple[str, int, int]]:
         """Return no clocks: a log has wall time only."""
-        return [("", 0, 0) for launch in self.story.launches if not launch.empty]
+        return [("", 0, 0) for _ in self._launches()]
 
     def covers(self) -> frozenset[tuple[str, int]]:
         """Return nothing: a log stands for itself only."""
         return frozenset()
 
-    def _process_logs(self) -> Iterator[ProcessLog]:
-        origin = self.story.latest_ns
-        job = self.story.job or self.path.name.split(".")[0]
-        launches = [launch for launch in self.story.launches if not launch.empty]
-        placed = []
+    def _launches(self) -> list[Launch]:
+        self.story.settle()
+        return [launch for launch in self.story.launches if not launch.empty]
+
+    def _placed(self) -> list[tuple[Launch, Placed]]:
+        """Give all launches their place in time, one after the other."""
+        launches = self._launches()
+        adrift = sum(length_ns(launch) for launch in launches if not anchored(launch))
+        origin = self.story.latest_ns - adrift  # without any stamp, the file's own time is the end
+        placed: list[tuple[Launch, Placed]] = []
         for launch in launches:
-            placed.append(place(launch, origin_ns=origin))
-            origin = placed[-1].last_at_ns
-        several = len(launches) > 1
-        for number, (launch, where) in enumerate(zip(launches, placed, strict=True), start=1):
-            if where.inferred:
-                self.story.note("times of some lines were inferred from durations between stamps")
-            key = f"{self.path.name}#{number}" if several else self.path.name
-            yield process_log(
-                launch, where, job=job, path=self.name, number=number, attempt=key
-            )
+            placed.append((launch, place(launch, origin_ns=origin)))
+            origin = placed[-1][1].last_at_ns
+        return placed
+
+    def _process_logs(self) -> Iterator[ProcessLog]:
+        job = self.story.job or self.path.name.split(".")[0]
+        placed = self._placed()
+        for number, (launch, where) in enumerate(placed, start=1):
+            key = f"{self.path.name}#{number}" if len(placed) > 1 else self.path.name
+            yield process_log(launch, where, job=job, path=self.name, number=number, attempt=key)
 
     def _take(self, chunk: bytes) -> None:
         data = self._rest + chunk
@@ -154,26 +221,29 @@ class TextLog:
 
     def _scan(self, data: bytes) -> None:
         """Give every line of interest to the formats that want it, in file order."""
-        hits: dict[int, set[int]] = {}
+        hits: list[tuple[int, int, int]] = []
+        find, rfind = data.find, data.rfind
         for index, one in enumerate(self.formats):
             for needle in one.needles:
-                at = data.find(needle)
+                at = find(needle)
                 while at >= 0:
-                    start = data.rfind(b"\n", 0, at) + 1
-                    hits.setdefault(start, set()).add(index)
-                    at = data.find(needle, max(data.find(b"\n", at), at + 1))
-        for start in sorted(hits):
-            line = data[start : data.find(b"\n", start)]
-            for index in sorted(hits[start]):
-                self.formats[index].line(line, self.story)
+                    end = find(b"\n", at)
+                    hits.append((rfind(b"\n", 0, at) + 1, index, end))
+                    at = find(needle, end)
+        hits.sort()
+        before = (-1, -1, -1)
+        for hit in hits:
+            if hit != before:  # a line may hold several needles of one format
+                self.formats[hit[1]].line(data[hit[0] : hit[2]], self.story)
+                before = hit
 
 
-def opened(path: Path) -> IO[bytes]:
+def opened(path: Path) -> BinaryIO:
     """Open a log for reading, unpacking .gz and .xz as it goes."""
     if path.suffix == ".gz":
-        return gzip.open(path, "rb")
+        return cast("BinaryIO", gzip.open(path, "rb"))
     if path.suffix == ".xz":
-        return lzma.open(path, "rb")
+        return cast("BinaryIO", lzma.open(path, "rb"))
     return path.open("rb")
 
 

@@ -1,126 +1,172 @@
-"""Megatron-LM and Megatron-DeepSpeed standard output, with and without dates, with rank prefixes."""
+"""Megatron-LM and Megatron-DeepSpeed standard output, with and without dates and rank prefixes."""
 
 import re
 from typing import Final
 
 from goodput.training.measure.readers.logs.batch import StepBatch
 from goodput.training.measure.readers.logs.clock import iso_ns
-from goodput.training.measure.readers.logs.story import UNKNOWN, Happening
+from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Finish, Happening, Launch
 from goodput.training.measure.readers.logs.text import Story
 
 _STEP: Final = re.compile(
     rb"(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\] )?"
-    rb"\s*iteration\s+(\d+)/\s*(\d+) \|.*?elapsed time per iteration \((ms|s)\): ([\d.]+)"
+    rb"\s*iteration +(\d+)/ *\d+ \|.*?elapsed time per iteration \((ms|s)\): ([\d.]+)"
+    rb"(?:.*number of skipped iterations: +(\d+))?(?:.*number of nan iterations: +(\d+))?"
 )
-_SKIPPED: Final = re.compile(rb"number of (skipped|nan) iterations:\s+(\d+)")
-_TFLOPS: Final = re.compile(rb"(?:throughput per GPU \(TFLOP/s/GPU\)|TFLOPs):\s*([\d.]+)")
+_TFLOPS: Final = re.compile(rb"(?:throughput per GPU \(TFLOP/s/GPU\)|TFLOPs): *([\d.]+)")
 _STAGE: Final = re.compile(rb"\[([a-z][^\]]*)\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 _STAMP: Final = re.compile(rb"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\]")
-_SAVING: Final = re.compile(rb"saving checkpoint at iteration\s+(\d+) to (\S+)")
-_SAVED: Final = re.compile(rb"successfully saved checkpoint (?:from|at) iteration\s+(\d+) to (\S+)")
-_LOADED: Final = re.compile(rb"successfully loaded checkpoint from (\S+).*?at iteration\s+(\d+)")
+_SAVING: Final = re.compile(rb"saving checkpoint at iteration +(\d+) to (\S+)")
+_SAVED: Final = re.compile(rb"successfully saved checkpoint (?:from|at) iteration +(\d+) to (\S+)")
+_LOADED: Final = re.compile(rb"successfully loaded checkpoint from (\S+).*? at iteration +(\d+)")
 _WORLD: Final = re.compile(rb"using world size: (\d+)")
+_TIMER: Final = re.compile(
+    rb"\b(save-checkpoint|load-checkpoint|evaluate)[ .]*: \(?(?:[\d.]+, )?([\d.]+)"
+)
+LONGEST_FIRST: Final = 100
+"""The first step line of a file covers all steps so far if it is not beyond this one (the log
+interval of Megatron-LM is 100 unless it is given)."""
+_TIMED: Final = {b"save": "checkpoint", b"load": "restore", b"eval": "evaluation"}
 
 
 class Megatron:
     """One file of Megatron output."""
 
     name = "megatron"
-    needles = (
-        b"iteration ",
-        b"] datetime: ",
-        b"checkpoint",
-        b"using world size: ",
-    )
+    signs = (b"elapsed time per iteration (", b"[after megatron is initialized]")
+    needles = (b" iteration ", b"] datetime: ", b"-checkpoint", b"using world size: ")
 
     def __init__(self) -> None:
         self._steps = StepBatch()
+        self._launch: Launch | None = None
         self._reached = 0
-        self._skipped_reached = 0
+        self._stride = 1
+        self._dated = False
 
     def line(self, line: bytes, story: Story) -> None:
         """Take one line of interest."""
-        found = _STEP.search(line)
+        found = _STEP.search(line) if b"elapsed time per it" in line else None
         if found is not None:
             self._step(line, found, story)
         elif b"datetime: " in line:
             self._stage(line, story)
         elif b"world size" in line:
-            self._start(line, story)
-        elif b"checkpoint" in line:
+            self._world(line, story)
+        elif b"validation loss at iteration" in line:
+            self._evaluation(story)
+        elif b" checkpoint" in line:
             self._checkpoint(line, story)
+        elif b"-checkpoint" in line:
+            self._timer(line, story)
 
     def flush(self, story: Story) -> None:
         """Hand over the steps that are held back."""
         self._steps.flush(story.now)
 
     def _step(self, line: bytes, found: "re.Match[bytes]", story: Story) -> None:
-        iteration = int(found[2])
+        stamp, number, unit, elapsed, skipped, nan = found.groups()
+        iteration = int(number)
+        if story.now is not self._launch:
+            self._enter(story, iteration)
         if iteration == self._reached:
             return  # another rank's copy of the same line
         if iteration < self._reached:
-            self.flush(story)
-            self._reached = max(iteration - max(self._stride, 1), 0)
+            story.note("iterations went back without a start between them")
+            self._steps.flush(story.now)
+            self._reached = max(iteration - self._stride, 0)
         covers = iteration - self._reached
-        seconds = float(found[5]) / (1000.0 if found[4] == b"ms" else 1.0)
+        seconds = float(elapsed) * covers
         self._steps.add(
-            self._reached + 1, covers=covers, seconds=seconds * covers, stamp=found[1] or b""
+            self._reached + 1,
+            covers=covers,
+            seconds=seconds / 1000 if unit == b"ms" else seconds,
+            stamp=stamp or b"",
         )
-        self._stride = covers
-        self._reached = iteration
-        for kind, count in _SKIPPED.findall(line):
-            if int(count):
-                story.note(f"{kind.decode()} iterations: they took time and made no progress")
+        self._stride, self._reached = covers, iteration
+        self._dated = stamp is not None
+        if (skipped is not None and int(skipped)) or (nan is not None and int(nan)):
+            story.note(
+                "skipped or NaN iterations: they took time and made no progress",
+                int(skipped or 0) + int(nan or 0),
+            )
         flops = _TFLOPS.search(line)
         if flops is not None:
             story.now.tflops_per_chip.append(float(flops[1]))
 
-    _stride = 1
+    def _enter(self, story: Story, iteration: int) -> None:
+        """First step line of a launch: where it began, if no loaded checkpoint said so."""
+        resumed = [
+            item.step
+            for item in story.now.items
+            if isinstance(item, Happening) and item.kind == "resumed"
+        ]
+        if resumed:
+            self._reached = min(resumed[-1] - 1, iteration - 1)
+        elif self._launch is not None:
+            self._reached = max(iteration - self._stride, 0)
+        elif iteration <= LONGEST_FIRST:
+            self._reached = 0
+        else:
+            self._reached = iteration - 1
+            story.note("the first step line does not say how many steps it covers: one is taken")
+        self._launch = story.now
 
     def _stage(self, line: bytes, story: Story) -> None:
         found = _STAGE.search(line)
         if found is None:
             return
         at = iso_ns(found[2])
-        if found[1].startswith(b"after megatron is initialized"):
-            self.flush(story)
-            if story.now.items and any(not isinstance(i, Happening) for i in story.now.items):
-                story.launch()
-                self._reached = 0
-        self.flush(story)
         story.clock.knows(at)
-        story.now.mark(at, found[1].decode())
+        stage = found[1].decode(errors="replace")
+        if stage.startswith("after megatron is initialized"):
+            story.starting(once="megatron initialized")
+        story.settle()
+        story.now.mark(at, stage)
+        if stage.startswith("after training is done"):
+            story.over(Finish("completed", evidence=stage, at_ns=at))
+        elif stage.startswith("exiting program"):
+            cause = "killed" if "SIGTERM" in stage else ""
+            story.over(Finish("stopped", cause, evidence=stage, at_ns=at, fault_at_ns=at))
 
-    def _start(self, line: bytes, story: Story) -> None:
+    def _world(self, line: bytes, story: Story) -> None:
         found = _WORLD.search(line)
-        if found is None:
+        if found is not None:
+            story.starting(once="megatron world size").world = int(found[1])
+
+    def _evaluation(self, story: Story) -> None:
+        story.settle()
+        story.now.add(Happening("gap", "evaluation"))
+        if not self._dated:
+            story.note("evaluations: without stamps the log does not say how long they took")
+
+    def _timer(self, line: bytes, story: Story) -> None:
+        """Timers give the durations of what has no stamps."""
+        if self._dated:
             return
-        self.flush(story)
-        if any(not isinstance(item, Happening) for item in story.now.items):
-            story.launch()
-            self._reached = 0
-        story.now.world = int(found[1])
+        for name, milliseconds in _TIMER.findall(line):
+            lasted = round(float(milliseconds) * NS / 1000)
+            if lasted >= NS // 100:
+                story.settle()
+                story.now.add(Happening("span", _TIMED[name[:4]], duration_ns=lasted))
 
     def _checkpoint(self, line: bytes, story: Story) -> None:
         stamp = _STAMP.search(line)
         at = iso_ns(stamp[1]) if stamp is not None else UNKNOWN
+        self._dated = self._dated or stamp is not None
         found = _SAVED.search(line)
         if found is not None:
-            self.flush(story)
-            story.now.add(
-                Happening("end", "checkpoint", at),
-                Happening("saved", "", at, step=int(found[1]), path=found[2].decode(errors="replace")),
-            )
+            story.settle()
+            step, path = int(found[1]), found[2].decode(errors="replace")
+            if at != UNKNOWN:
+                story.now.add(Happening("end", "checkpoint", at))
+            story.now.add(Happening("saved", "", at, step=step, path=path))
             return
-        found = _SAVING.search(line)
-        if found is not None:
-            self.flush(story)
+        if at != UNKNOWN and _SAVING.search(line) is not None:
+            story.settle()
             story.now.add(Happening("begin", "checkpoint", at))
             return
         found = _LOADED.search(line)
         if found is not None:
-            self.flush(story)
-            self._reached = int(found[2])
-            story.now.add(
-                Happening("resumed", "", at, step=int(found[2]) + 1, path=found[1].decode(errors="replace"))
-            )
+            story.settle()
+            path = found[1].decode(errors="replace")
+            story.now.add(Happening("resumed", "", at, step=int(found[2]) + 1, path=path))

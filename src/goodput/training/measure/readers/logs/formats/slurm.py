@@ -22,22 +22,26 @@ class Slurm:
     """slurmstepd's last words."""
 
     name = "slurm"
+    signs = (b"slurmstepd: error: ",)
     needles = (b"slurmstepd: error: *** ",)
 
     def line(self, line: bytes, story: Story) -> None:
         """Take one line of interest."""
         found = _CANCELLED.search(line)
-        if found is None or story.now.finish is not None:
+        if found is None:
             return
         at = iso_ns(found[4])
         cause, outcome = _CAUSES.get((found[5] or b"").strip(), ("cancelled", "stopped"))
         story.clock.knows(at)
-        story.now.finish = Finish(
-            outcome=outcome,
-            cause=cause,
-            evidence=line.strip().decode(errors="replace"),
-            at_ns=at,
-            fault_at_ns=at,
+        story.settle()
+        story.over(
+            Finish(
+                outcome=outcome,
+                cause=cause,
+                evidence=line.strip().decode(errors="replace"),
+                at_ns=at,
+                fault_at_ns=at,
+            )
         )
 
     def flush(self, story: Story) -> None:

@@ -1,0 +1,56 @@
+"""Which text logs we read: one line each. Detection looks at a file's beginning and end."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from goodput.training.measure.readers.logs.formats.megatron import Megatron
+from goodput.training.measure.readers.logs.formats.slurm import Slurm
+from goodput.training.measure.readers.logs.formats.stamps import Stamps
+from goodput.training.measure.readers.logs.text import PACKED, LogFormat, TextLog, opened
+
+SAMPLE_BYTES: Final = 1 << 20
+
+TRAINERS: Final[tuple[Callable[[], LogFormat], ...]] = (Megatron,)
+"""Logs that tell of steps, the most telling first: one of them reads a file. Where two libraries
+print the same steps, the second would count them again."""
+
+LAUNCHERS: Final[tuple[Callable[[], LogFormat], ...]] = (Slurm,)
+"""Lines of launchers and schedulers that tell of starts and ends, beside a trainer or alone."""
+
+ASIDES: Final[tuple[Callable[[], LogFormat], ...]] = (Stamps,)
+"""Lines that tell something only beside the others."""
+
+
+def formats_of(path: Path, head: bytes) -> list[LogFormat]:
+    """Return the formats that a file holds, its trainer first; empty = none that we know."""
+    sample = _sample(path, head)
+    found = [*_signed(TRAINERS, sample)[:1], *_signed(LAUNCHERS, sample)]
+    return [*found, *_signed(ASIDES, sample)] if found else []
+
+
+def looks_like_log(path: Path, head: bytes) -> bool:
+    """Return whether a file is a text log of a kind that we read."""
+    return bool(formats_of(path, head))
+
+
+def open_log(path: Path, name: str) -> TextLog:
+    """Open a text log."""
+    return TextLog(path, name, formats_of(path, b""))
+
+
+def _signed(kinds: tuple[Callable[[], LogFormat], ...], sample: bytes) -> list[LogFormat]:
+    return [one for one in (make() for make in kinds) if any(sign in sample for sign in one.signs)]
+
+
+def _sample(path: Path, head: bytes) -> bytes:
+    try:
+        with opened(path) as file:
+            first = file.read(SAMPLE_BYTES)
+            if path.suffix not in PACKED:
+                size = path.stat().st_size
+                file.seek(max(size - SAMPLE_BYTES // 4, len(first)))
+                return first + file.read(SAMPLE_BYTES // 4)
+            return first
+    except (OSError, EOFError, ValueError):
+        return head
