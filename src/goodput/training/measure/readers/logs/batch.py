@@ -1,14 +1,23 @@
-"""Step lines collected in columns until something else happens."""
+"""Step lines collected in columns until something else happens, and which steps they cover."""
+
+from typing import Final
 
 from goodput.core.timeline import as_ints
 from goodput.training.measure.readers.logs.clock import iso_column
 from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Launch, Steps
+from goodput.training.measure.readers.logs.text import Story
+
+LONGEST_FIRST: Final = 100
+"""The first step line of a file covers all steps so far if there are not more than these (trainers
+log every 1, 10, 20, 50 or 100 steps unless told otherwise)."""
+LATE_COPIES: Final = 2
+"""A line about a step this many lines back is another rank's copy that came late."""
 
 
 class StepBatch:
     """Steps in file order; `flush` hands them to the launch."""
 
-    __slots__ = ("_at", "_covers", "_first", "_seconds", "_stamps")
+    __slots__ = ("_at", "_covers", "_data", "_first", "_parts", "_seconds", "_stamps")
 
     def __init__(self) -> None:
         self._clear()
@@ -19,6 +28,8 @@ class StepBatch:
         self._seconds: list[float] = []
         self._stamps: list[bytes] = []
         self._at: list[int] = []
+        self._data: list[float] = []
+        self._parts: list[tuple[tuple[str, float], ...]] = []
 
     def add(
         self,
@@ -28,6 +39,8 @@ class StepBatch:
         seconds: float = -1.0,
         stamp: bytes = b"",
         at_ns: int = UNKNOWN,
+        data_s: float = 0.0,
+        parts: tuple[tuple[str, float], ...] = (),
     ) -> None:
         """Append a record.
 
@@ -37,7 +50,15 @@ class StepBatch:
             seconds: wall time of all of them together; -1 = not given.
             stamp: ISO date and time at which they were done, if the line has one.
             at_ns: the same as Unix ns.
+            data_s: of the seconds, waiting for data.
+            parts: of the seconds, (name, seconds) from the start on; every record of a format names
+                the same parts.
         """
+        if data_s or self._data:
+            self._data.extend([0.0] * (len(self._first) - len(self._data)))
+            self._data.append(data_s)
+        if parts:
+            self._parts.append(parts)
         self._first.append(first)
         self._covers.append(covers)
         self._seconds.append(seconds)
@@ -59,5 +80,59 @@ class StepBatch:
             at[at == UNKNOWN] = stamped[at == UNKNOWN]
             at[at == -(2**63)] = UNKNOWN
         durations = as_ints([round(s * NS) if s >= 0 else -1 for s in self._seconds])
-        launch.add(Steps(as_ints(self._first), as_ints(self._covers), at, durations))
+        data = as_ints([round(s * NS) for s in self._data]) if self._data else None
+        named = zip(*self._parts, strict=True) if len(self._parts) == len(self._first) else ()
+        parts = tuple(
+            (column[0][0], as_ints([round(seconds * NS) for _, seconds in column]))
+            for column in named
+        )
+        launch.add(Steps(as_ints(self._first), as_ints(self._covers), at, durations, data, parts))
         self._clear()
+
+
+class Progress:
+    """Which steps a line covers, when lines name the last step that is done.
+
+    Args:
+        first_number: number of a job's first step, 0 or 1.
+    """
+
+    def __init__(self, first_number: int = 1) -> None:
+        self._before = first_number - 1
+        self.done = self._before
+        """Last step done."""
+        self._stride = 1
+        self._next: int | None = None
+        self._launch: Launch | None = None
+
+    def resumed(self, next_step: int) -> None:
+        """A line said which step the launch begins with."""
+        self._next = next_step
+
+    def reach(self, last: int, story: Story, steps: StepBatch) -> int:
+        """Return how many steps end with step `last` on this line; 0 = another rank's copy."""
+        if story.now is not self._launch:
+            self._enter(last, story)
+        if last <= self.done:
+            if self.done - last <= LATE_COPIES * self._stride:
+                return 0
+            story.note("steps went back without a start between them")
+            steps.flush(story.now)
+            self.done = max(last - self._stride, self._before)
+        covers = last - self.done
+        self._stride, self.done = covers, last
+        return covers
+
+    def _enter(self, last: int, story: Story) -> None:
+        """First step line of a launch."""
+        if self._next is not None:
+            self.done = min(self._next, last) - 1
+        elif self._launch is not None:
+            self.done = max(last - self._stride, self._before)
+        elif last - self._before <= LONGEST_FIRST:
+            self.done = self._before
+        else:
+            self.done = last - 1
+            story.note("the first step line does not say how many steps it covers: one is taken")
+        self._next = None
+        self._launch = story.now

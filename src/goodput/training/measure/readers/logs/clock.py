@@ -15,6 +15,8 @@ from goodput.training.measure.readers.logs.story import NS, UNKNOWN
 
 DAY_NS: Final = 86_400 * NS
 _HALF_YEAR_NS: Final = 182 * DAY_NS
+_EARLIEST_NS: Final = 30 * 365 * DAY_NS
+"""Dates before 2000 in a log are no stamps."""
 _ISO: Final = re.compile(
     rb"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?"
 )
@@ -33,6 +35,25 @@ def iso_ns(stamp: bytes) -> int:
     fraction = found[7]
     ns = int(fraction.ljust(9, b"0")) if fraction else 0
     return _since_epoch(whole) + ns - _zone_ns(found[8])
+
+
+_ISO_ANYWHERE: Final = re.compile(
+    rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+)
+_GLOG: Final = re.compile(rb"\b[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d\.\d+) ")
+
+
+def stamp_ns(line: bytes, clock: "YearlessClock") -> int:
+    """Return the first stamp of a line: a whole date, or `I0307 22:33:45.9` of glog and absl."""
+    found = _ISO_ANYWHERE.search(line)
+    if found is not None:
+        at = iso_ns(found[0])
+        clock.knows(at)
+        return at
+    found = _GLOG.search(line)
+    if found is not None:
+        return clock.ns(int(found[1]), int(found[2]), seconds_of_day(found[3]))
+    return UNKNOWN
 
 
 def iso_column(stamps: Sequence[bytes]) -> Ints:
@@ -60,8 +81,17 @@ class YearlessClock:
         self._latest_ns = latest_ns
         self._year: int | None = None
         self._last = UNKNOWN
+        self._near_ns = UNKNOWN
         self.guessed = False
         """The year was taken from the file's own time: no line gave a whole date."""
+
+    def hint(self, text: bytes) -> None:
+        """Take the year from the first whole date in a piece of the file, wherever it stands."""
+        for found in _ISO_ANYWHERE.finditer(text):
+            at = iso_ns(found[0])
+            if at != UNKNOWN and _EARLIEST_NS < at <= self._latest_ns + DAY_NS:
+                self._near_ns = at
+                return
 
     def knows(self, at_ns: int) -> None:
         """A line of the same file gave the whole date: the year follows from it."""
@@ -71,14 +101,12 @@ class YearlessClock:
 
     def ns(self, month: int, day: int, seconds_of_day: float) -> int:
         """Return the Unix ns of a stamp; UNKNOWN if there is no such day."""
-        if self._year is None:
-            self._year = (_EPOCH + timedelta(microseconds=self._latest_ns // 1000)).year
-            self.guessed = True
-            if self._at(month, day, seconds_of_day) > self._latest_ns + DAY_NS:
-                self._year -= 1
+        year = self._year
+        if year is None:
+            year = self._year = self._first_year(month, day, seconds_of_day)
         at = self._at(month, day, seconds_of_day)
         if UNKNOWN not in {at, self._last} and at < self._last - _HALF_YEAR_NS:
-            self._year += 1
+            self._year = year + 1
             at = self._at(month, day, seconds_of_day)
         elif UNKNOWN not in {at, self._last} and at > self._last + _HALF_YEAR_NS:
             return self._at(
@@ -87,6 +115,19 @@ class YearlessClock:
         if at != UNKNOWN:
             self._last = at
         return at
+
+    def _first_year(self, month: int, day: int, seconds_of_day: float) -> int:
+        """Return the year nearest to a whole date, else the last one that is not in the future."""
+        self.guessed = self._near_ns == UNKNOWN
+        near = self._latest_ns if self.guessed else self._near_ns
+        year = (_EPOCH + timedelta(microseconds=near // 1000)).year
+        self._year = year
+        at = self._at(month, day, seconds_of_day)
+        if self.guessed:
+            return year - (at > near + DAY_NS)
+        if at == UNKNOWN:
+            return year
+        return year + (at < near - _HALF_YEAR_NS) - (at > near + _HALF_YEAR_NS)
 
     def _at(self, month: int, day: int, seconds_of_day: float, *, years_back: int = 0) -> int:
         try:
@@ -97,9 +138,11 @@ class YearlessClock:
 
 
 def seconds_of_day(clock: bytes) -> float:
-    """Return the seconds of `22:33:45.902000`."""
-    hours, minutes, seconds = clock.split(b":")
-    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+    """Return the seconds of `22:33:45.902000`, or of `59:30` without hours."""
+    seconds = 0.0
+    for part in clock.split(b":"):
+        seconds = seconds * 60 + float(part)
+    return seconds
 
 
 def _since_epoch(moment: datetime) -> int:

@@ -4,21 +4,53 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from goodput.training.measure.readers.logs.formats.deepspeed import DeepSpeed
+from goodput.training.measure.readers.logs.formats.deepspeed_rlhf import DeepSpeedRlhf
+from goodput.training.measure.readers.logs.formats.detectron2 import Detectron2
+from goodput.training.measure.readers.logs.formats.hf_trainer import HfTrainer
+from goodput.training.measure.readers.logs.formats.maxtext import MaxText
 from goodput.training.measure.readers.logs.formats.megatron import Megatron
+from goodput.training.measure.readers.logs.formats.mlperf import MLPerf
+from goodput.training.measure.readers.logs.formats.nanogpt import ModdedNanoGpt, NanoGpt
+from goodput.training.measure.readers.logs.formats.nccl import NcclWatchdog
+from goodput.training.measure.readers.logs.formats.nemo import NeMo
+from goodput.training.measure.readers.logs.formats.overflow import Overflow
 from goodput.training.measure.readers.logs.formats.slurm import Slurm
 from goodput.training.measure.readers.logs.formats.stamps import Stamps
+from goodput.training.measure.readers.logs.formats.torchelastic import CycleProfile, TorchElastic
+from goodput.training.measure.readers.logs.formats.torchtitan import TorchTitan
 from goodput.training.measure.readers.logs.text import PACKED, LogFormat, TextLog, opened
 
 SAMPLE_BYTES: Final = 1 << 20
 
-TRAINERS: Final[tuple[Callable[[], LogFormat], ...]] = (Megatron,)
+TRAINERS: Final[tuple[Callable[[], LogFormat], ...]] = (
+    MLPerf,
+    NeMo,
+    Megatron,
+    TorchTitan,
+    MaxText,
+    Detectron2,
+    ModdedNanoGpt,
+    NanoGpt,
+    DeepSpeedRlhf,
+    HfTrainer,
+    DeepSpeed,
+)
 """Logs that tell of steps, the most telling first: one of them reads a file. Where two libraries
 print the same steps, the second would count them again."""
 
-LAUNCHERS: Final[tuple[Callable[[], LogFormat], ...]] = (Slurm,)
+LAUNCHERS: Final[tuple[Callable[[], LogFormat], ...]] = (
+    TorchElastic,
+    CycleProfile,
+    NcclWatchdog,
+    Slurm,
+)
 """Lines of launchers and schedulers that tell of starts and ends, beside a trainer or alone."""
 
-ASIDES: Final[tuple[Callable[[], LogFormat], ...]] = (Stamps,)
+ASIDES: Final[tuple[Callable[[], LogFormat], ...]] = (
+    Overflow,
+    Stamps,
+)
 """Lines that tell something only beside the others."""
 
 

@@ -39,6 +39,8 @@ class Steps(NamedTuple):
     """Wall time of all its steps together; -1 = not given."""
     data_ns: Ints | None = None
     """Of it, waiting for data; None = not given."""
+    parts: tuple[tuple[str, Ints], ...] = ()
+    """Named parts of it, one after the other from its start; 0 = not given."""
 
 
 class Happening(NamedTuple):
@@ -309,12 +311,16 @@ def _step_rows(
     previous = np.concatenate((as_ints([before_ns]), ended[:-1]))
     duration = np.where(given, item.duration_ns, np.maximum(ended - previous, 0))
     start = ended - duration
-    if item.data_ns is not None:
+    parts = item.parts if item.data_ns is None else (("data", item.data_ns), *item.parts)
+    begin = start
+    for name, lasted in parts:
+        lasted = np.minimum(lasted, ended - begin)  # noqa: PLW2901 - a part is never longer than the rest
         spans.extend(
-            ("data", begin, wait, False)
-            for begin, wait in zip(start.tolist(), item.data_ns.tolist(), strict=True)
-            if wait > 0
+            (name, at, part, False)
+            for at, part in zip(begin.tolist(), lasted.tolist(), strict=True)
+            if part > 0
         )
+        begin = begin + np.maximum(lasted, 0)
     return item.first, start, duration, item.covers
 
 
@@ -331,8 +337,22 @@ def _first(
     return min([*starts, *([int(at.min())] if at.size else [])], default=0)
 
 
+def lasted(steps: StepColumns) -> Ints:
+    """Return the duration of each record, ns; placed records always have one."""
+    assert steps.duration_ns is not None
+    return steps.duration_ns
+
+
 def process_log(
-    launch: Launch, placed: Placed, *, job: str, path: str, number: int, attempt: str
+    launch: Launch,
+    placed: Placed,
+    *,
+    job: str,
+    path: str,
+    number: int,
+    attempt: str,
+    aliases: tuple[str, ...] = (),
+    writer: str = "log reader",
 ) -> ProcessLog:
     """Return a launch as the record of one process, rank 0 of its attempt."""
     header = Process(
@@ -345,7 +365,7 @@ def process_log(
         pid=0,
         host=f"{path}#{number}",
         started=placed.started_at_ns,
-        writer="log reader",
+        writer=writer,
         origin="log",
     )
     events = list(placed.events)
@@ -358,6 +378,11 @@ def process_log(
     last = placed.last_at_ns
     if launch.finish is not None:
         end = launch.finish
+        fault = end.fault_at_ns
+        if fault != UNKNOWN and placed.steps.n.size:
+            # A collective that never ended was enqueued before the last steps were logged.
+            done = placed.steps.at_ns + lasted(placed.steps)
+            fault = max(fault, int(done[done <= max(end.noticed_at_ns, fault)].max(initial=fault)))
         last = max(last, end.at_ns if end.at_ns != UNKNOWN else last)
         events.append(
             AttemptEnd(
@@ -369,7 +394,7 @@ def process_log(
                 exit_code=end.exit_code,
                 signal=end.signal,
                 rank=end.rank,
-                fault_t=max(end.fault_at_ns, 0),
+                fault_t=max(fault, 0),
                 noticed_t=max(end.noticed_at_ns, 0),
             )
         )
@@ -385,4 +410,6 @@ def process_log(
         windows=(),
         events=tuple(events),
         last_at_ns=last,
+        aliases=aliases,
+        inferred=placed.inferred,
     )

@@ -8,31 +8,20 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
 from goodput.core.notes import Note
 from goodput.training.measure.eventlog import ProcessLog
 from goodput.training.measure.readers.logs.clock import YearlessClock
-from goodput.training.measure.readers.logs.story import (
-    UNKNOWN,
-    Finish,
-    Launch,
-    Placed,
-    anchored,
-    length_ns,
-    place,
-    process_log,
-)
+from goodput.training.measure.readers.logs.story import UNKNOWN, Finish, Launch, Placed
+from goodput.training.measure.readers.logs.tell import notes_about, place_all, process_logs
 
 CHUNK_BYTES: Final = 4 << 20
 SAMPLE_BYTES: Final = 1 << 20
 LONGEST_LINE_BYTES: Final = 8 << 20
 PACKED: Final = frozenset({".gz", ".xz"})
-INFERRED: Final = "times of lines without a stamp, inferred from durations and the stamps around"
-ADRIFT: Final = "no line carries a time: the file's own time is taken as the end"
-ZONELESS: Final = "stamps without a time zone are taken as UTC"
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -48,6 +37,10 @@ class Story:
         self.clock = YearlessClock(latest_ns)
         self.latest_ns = latest_ns
         self.job = ""
+        self.aliases: set[str] = set()
+        """Names that schedulers give to the job, such as `slurm:123`."""
+        self.zoneless = True
+        """Stamps without a time zone may occur."""
         self.formats: Sequence[LogFormat] = ()
         """Formats that read the same file."""
         self.notes: dict[str, int] = {}
@@ -130,7 +123,7 @@ class TextLog:
         self.story.formats = formats
         self._offset = 0
         self._rest = b""
-        self._lines = 0
+        self._hinted = False
 
     def poll(self) -> bool:
         """Read what is new; a compressed file is read once."""
@@ -154,22 +147,12 @@ class TextLog:
     def finish(self) -> tuple[Note, ...]:
         """Return what was noted about the file."""
         notes = dict(self.story.notes)
-        placed = self._placed()
-        inferred = sum(where.inferred for _, where in placed)
-        if inferred:
-            notes[INFERRED] = inferred
-        if placed and not any(anchored(launch) for launch, _ in placed):
-            notes[ADRIFT] = 1
-        elif placed:
-            notes[ZONELESS] = 1
         if self.story.clock.guessed:
             notes["stamps without a year: it is taken from the file's own time"] = 1
         if self._rest.strip():
             notes["the last line has no end: it may be torn, and is not used"] = 1
-        return tuple(
-            Note(level="info", text=text, where=self.name, count=count)
-            for text, count in notes.items()
-        )
+        zoneless = self.story.zoneless or len(self.formats) > 1
+        return notes_about(self._placed(), notes, name=self.name, zoneless=zoneless)
 
     def logs(self) -> list[Callable[[int], ProcessLog]]:
         """Return one builder per launch."""
@@ -177,33 +160,25 @@ class TextLog:
 
     def clocks(self) -> list[tuple[str, int, int]]:
         """Return no clocks: a log has wall time only."""
-        return [("", 0, 0) for _ in self._launches()]
+        return [("", 0, 0) for _ in self._placed()]
 
     def covers(self) -> frozenset[tuple[str, int]]:
         """Return nothing: a log stands for itself only."""
         return frozenset()
 
-    def _launches(self) -> list[Launch]:
-        self.story.settle()
-        return [launch for launch in self.story.launches if not launch.empty]
-
     def _placed(self) -> list[tuple[Launch, Placed]]:
-        """Give all launches their place in time, one after the other."""
-        launches = self._launches()
-        adrift = sum(length_ns(launch) for launch in launches if not anchored(launch))
-        origin = self.story.latest_ns - adrift  # without any stamp, the file's own time is the end
-        placed: list[tuple[Launch, Placed]] = []
-        for launch in launches:
-            placed.append((launch, place(launch, origin_ns=origin)))
-            origin = placed[-1][1].last_at_ns
-        return placed
+        self.story.settle()
+        return place_all(self.story.launches, latest_ns=self.story.latest_ns)
 
-    def _process_logs(self) -> Iterator[ProcessLog]:
-        job = self.story.job or self.path.name.split(".")[0]
-        placed = self._placed()
-        for number, (launch, where) in enumerate(placed, start=1):
-            key = f"{self.path.name}#{number}" if len(placed) > 1 else self.path.name
-            yield process_log(launch, where, job=job, path=self.name, number=number, attempt=key)
+    def _process_logs(self) -> list[ProcessLog]:
+        return process_logs(
+            self._placed(),
+            path=self.path,
+            name=self.name,
+            job=self.story.job,
+            aliases=tuple(sorted(self.story.aliases)),
+            writer=f"{self.formats[0].name} reader" if self.formats else "log reader",
+        )
 
     def _take(self, chunk: bytes) -> None:
         data = self._rest + chunk
@@ -211,6 +186,9 @@ class TextLog:
             data = _COLOURS.sub(b"", data)
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if not self._hinted:
+            self._hinted = True
+            self.story.clock.hint(data)
         cut = data.rfind(b"\n") + 1
         self._rest = data[cut:]
         if len(self._rest) > LONGEST_LINE_BYTES:

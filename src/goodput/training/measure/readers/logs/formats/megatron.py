@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from goodput.training.measure.readers.logs.batch import StepBatch
+from goodput.training.measure.readers.logs.batch import Progress, StepBatch
 from goodput.training.measure.readers.logs.clock import iso_ns
-from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Finish, Happening, Launch
+from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Finish, Happening
 from goodput.training.measure.readers.logs.text import Story
 
 _STEP: Final = re.compile(
@@ -23,9 +23,6 @@ _WORLD: Final = re.compile(rb"using world size: (\d+)")
 _TIMER: Final = re.compile(
     rb"\b(save-checkpoint|load-checkpoint|evaluate)[ .]*: \(?(?:[\d.]+, )?([\d.]+)"
 )
-LONGEST_FIRST: Final = 100
-"""The first step line of a file covers all steps so far if it is not beyond this one (the log
-interval of Megatron-LM is 100 unless it is given)."""
 _TIMED: Final = {b"save": "checkpoint", b"load": "restore", b"eval": "evaluation"}
 
 
@@ -38,9 +35,7 @@ class Megatron:
 
     def __init__(self) -> None:
         self._steps = StepBatch()
-        self._launch: Launch | None = None
-        self._reached = 0
-        self._stride = 1
+        self._progress = Progress()
         self._dated = False
 
     def line(self, line: bytes, story: Story) -> None:
@@ -66,23 +61,16 @@ class Megatron:
     def _step(self, line: bytes, found: "re.Match[bytes]", story: Story) -> None:
         stamp, number, unit, elapsed, skipped, nan = found.groups()
         iteration = int(number)
-        if story.now is not self._launch:
-            self._enter(story, iteration)
-        if iteration == self._reached:
-            return  # another rank's copy of the same line
-        if iteration < self._reached:
-            story.note("iterations went back without a start between them")
-            self._steps.flush(story.now)
-            self._reached = max(iteration - self._stride, 0)
-        covers = iteration - self._reached
+        covers = self._progress.reach(iteration, story, self._steps)
+        if not covers:
+            return
         seconds = float(elapsed) * covers
         self._steps.add(
-            self._reached + 1,
+            iteration - covers + 1,
             covers=covers,
             seconds=seconds / 1000 if unit == b"ms" else seconds,
             stamp=stamp or b"",
         )
-        self._stride, self._reached = covers, iteration
         self._dated = stamp is not None
         if (skipped is not None and int(skipped)) or (nan is not None and int(nan)):
             story.note(
@@ -92,24 +80,6 @@ class Megatron:
         flops = _TFLOPS.search(line)
         if flops is not None:
             story.now.tflops_per_chip.append(float(flops[1]))
-
-    def _enter(self, story: Story, iteration: int) -> None:
-        """First step line of a launch: where it began, if no loaded checkpoint said so."""
-        resumed = [
-            item.step
-            for item in story.now.items
-            if isinstance(item, Happening) and item.kind == "resumed"
-        ]
-        if resumed:
-            self._reached = min(resumed[-1] - 1, iteration - 1)
-        elif self._launch is not None:
-            self._reached = max(iteration - self._stride, 0)
-        elif iteration <= LONGEST_FIRST:
-            self._reached = 0
-        else:
-            self._reached = iteration - 1
-            story.note("the first step line does not say how many steps it covers: one is taken")
-        self._launch = story.now
 
     def _stage(self, line: bytes, story: Story) -> None:
         found = _STAGE.search(line)
@@ -169,4 +139,5 @@ class Megatron:
         if found is not None:
             story.settle()
             path = found[1].decode(errors="replace")
+            self._progress.resumed(int(found[2]) + 1)
             story.now.add(Happening("resumed", "", at, step=int(found[2]) + 1, path=path))

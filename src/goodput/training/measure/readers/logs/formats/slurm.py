@@ -31,6 +31,7 @@ class Slurm:
         if found is None:
             return
         at = iso_ns(found[4])
+        story.aliases.add("slurm:" + found[2].split(b".")[0].decode(errors="replace"))
         cause, outcome = _CAUSES.get((found[5] or b"").strip(), ("cancelled", "stopped"))
         story.clock.knows(at)
         story.settle()
