@@ -19,7 +19,7 @@ from goodput.training.measure.readers.logs.formats.slurm import Slurm
 from goodput.training.measure.readers.logs.formats.stamps import Stamps
 from goodput.training.measure.readers.logs.formats.torchelastic import CycleProfile, TorchElastic
 from goodput.training.measure.readers.logs.formats.torchtitan import TorchTitan
-from goodput.training.measure.readers.logs.text import PACKED, LogFormat, TextLog, opened
+from goodput.training.measure.readers.logs.text import DAMAGED, PACKED, LogFormat, TextLog, pieces
 
 SAMPLE_BYTES: Final = 1 << 20
 
@@ -76,13 +76,18 @@ def _signed(kinds: tuple[Callable[[], LogFormat], ...], sample: bytes) -> list[L
 
 
 def _sample(path: Path, head: bytes) -> bytes:
+    """The beginning of a file, and its end if it can be reached without unpacking all before it."""
+    sample = b""
     try:
-        with opened(path) as file:
-            first = file.read(SAMPLE_BYTES)
-            if path.suffix not in PACKED:
-                size = path.stat().st_size
-                file.seek(max(size - SAMPLE_BYTES // 4, len(first)))
-                return first + file.read(SAMPLE_BYTES // 4)
-            return first
-    except (OSError, EOFError, ValueError):
-        return head
+        for piece in pieces(path):
+            sample += piece
+            if len(sample) >= SAMPLE_BYTES:
+                sample = sample[:SAMPLE_BYTES]
+                break
+        size = path.stat().st_size
+        if path.suffix not in PACKED and size > len(sample):
+            for piece in pieces(path, max(size - SAMPLE_BYTES // 4, len(sample))):
+                sample += piece
+    except (OSError, *DAMAGED):
+        return sample or head
+    return sample

@@ -8,9 +8,9 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from goodput.core.notes import Note
 from goodput.training.measure.eventlog import ProcessLog
@@ -18,10 +18,14 @@ from goodput.training.measure.readers.logs.clock import YearlessClock
 from goodput.training.measure.readers.logs.story import UNKNOWN, Finish, Launch, Placed
 from goodput.training.measure.readers.logs.tell import notes_about, place_all, process_logs
 
+if TYPE_CHECKING:
+    from io import BufferedReader
+
 CHUNK_BYTES: Final = 4 << 20
 SAMPLE_BYTES: Final = 1 << 20
 LONGEST_LINE_BYTES: Final = 8 << 20
 PACKED: Final = frozenset({".gz", ".xz"})
+DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -70,9 +74,14 @@ class Story:
             one.flush(self)
 
     def over(self, finish: Finish) -> None:
-        """A line says how the present launch ended; the first word on what happened stands."""
-        known = self.now.finish
-        self.now.finish = finish if known is None else known.joined(finish)
+        """A line says how the launch ended; the first word on what happened stands.
+
+        While the next launch has shown no sign of life yet, late words are about the one before.
+        """
+        late = self.now.empty and len(self.launches) > 1
+        launch = self.launches[-2] if late else self.now
+        known = launch.finish
+        launch.finish = finish if known is None else known.joined(finish)
 
     def note(self, text: str, count: int = 1) -> None:
         """Count something that the reader of the report should know."""
@@ -134,12 +143,10 @@ class TextLog:
             self.story.note("the file became shorter: read again from its beginning, as appended")
             before = self._offset = 0
         try:
-            with opened(self.path) as file:
-                file.seek(self._offset)
-                while chunk := file.read(CHUNK_BYTES):
-                    self._offset += len(chunk)
-                    self._take(chunk)
-        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile):
+            for chunk in pieces(self.path, self._offset):
+                self._offset += len(chunk)
+                self._take(chunk)
+        except DAMAGED:
             self._offset = max(self._offset, 1)
             self.story.note("the compressed data are damaged or cut short: read up to there")
         return self._offset > before
@@ -216,13 +223,34 @@ class TextLog:
                 before = hit
 
 
-def opened(path: Path) -> BinaryIO:
-    """Open a log for reading, unpacking .gz and .xz as it goes."""
-    if path.suffix == ".gz":
-        return cast("BinaryIO", gzip.open(path, "rb"))
-    if path.suffix == ".xz":
-        return cast("BinaryIO", lzma.open(path, "rb"))
-    return path.open("rb")
+def pieces(path: Path, offset: int = 0) -> Iterator[bytes]:
+    """Yield a log from an offset on in pieces of about CHUNK_BYTES, unpacking .gz and .xz.
+
+    Raises:
+        OSError, EOFError, zlib.error, lzma.LZMAError: packed data are damaged; all that could be
+            unpacked was yielded before.
+    """
+    if path.suffix not in PACKED:
+        with path.open("rb") as file:
+            file.seek(offset)
+            while chunk := file.read(CHUNK_BYTES):
+                yield chunk
+        return
+    held: list[bytes] = []
+    try:
+        with cast(
+            "BufferedReader",
+            gzip.open(path, "rb") if path.suffix == ".gz" else lzma.open(path, "rb"),
+        ) as unpacked:
+            while piece := unpacked.read1(CHUNK_BYTES):
+                held.append(piece)
+                if sum(map(len, held)) >= CHUNK_BYTES:
+                    yield b"".join(held)
+                    held = []
+    except DAMAGED:
+        yield b"".join(held)
+        raise
+    yield b"".join(held)
 
 
-__all__ = ["UNKNOWN", "LogFormat", "Story", "TextLog", "opened"]
+__all__ = ["UNKNOWN", "LogFormat", "Story", "TextLog", "pieces"]

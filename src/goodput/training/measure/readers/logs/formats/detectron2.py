@@ -19,7 +19,13 @@ class Detectron2:
     """One log.txt of detectron2 and its relatives."""
 
     name = "detectron2"
-    signs = (b"d2.utils.events", b"detectron2.utils.events", b"detectron2 INFO: Rank of current")
+    signs = (
+        b"d2.utils.events",
+        b"detectron2.utils.events",
+        b"d2.evaluation.evaluator",
+        b"detectron2 INFO: Rank of current",
+        b"detectron2]: Rank of current",
+    )
     needles = (
         b" iter: ",
         b"Rank of current process: 0",
@@ -35,6 +41,8 @@ class Detectron2:
         self._progress = Progress(first_number=0)
         self._saving: list[tuple[int, str]] = []
         self._evaluating = False
+        self._named = -1
+        """Highest step in the name of a checkpoint of this launch."""
 
     def line(self, line: bytes, story: Story) -> None:
         """Take one line of interest."""
@@ -55,6 +63,7 @@ class Detectron2:
         elif (found := _SAVING.search(line)) is not None:
             story.settle()
             step = int(found[2]) if found[2] is not None else -1
+            self._named = max(self._named, step)
             self._saving.append((step, found[1].decode(errors="replace")))
             story.now.add(Happening("begin", "checkpoint", at))
         elif b"Total training time" in line:
@@ -88,19 +97,17 @@ class Detectron2:
         if found is not None:
             launch.world = int(found[1])
         self._evaluating = False
+        self._named = -1
 
     def _saved(self, at: int, story: Story) -> None:
         """Only the begin of a save is logged: it was over by the next line."""
         story.settle()
         story.now.add(Happening("end", "checkpoint", at))
         for step, path in self._saving:
-            known = step if step >= 0 else self._last_named()
+            known = step if step >= 0 else max(self._progress.done, self._named)
             if known >= 0:
                 story.now.add(Happening("saved", "", at, step=known, path=path))
         self._saving.clear()
-
-    def _last_named(self) -> int:
-        return max([self._progress.done, *(step for step, _ in self._saving)])
 
     def _inference(self, line: bytes, at: int, story: Story) -> None:
         story.settle()

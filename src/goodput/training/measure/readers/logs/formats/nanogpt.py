@@ -21,7 +21,7 @@ class NanoGpt:
     """One file of output of nanoGPT or llm.c, or a log file of llm.c's training."""
 
     name = "nanogpt"
-    signs = (b"\niter 0: loss ", b", mfu ", b"\nstep    1/", b"\ns:1 trl:")
+    signs = (b"iter 0: loss ", b", mfu ", b"(+nanz)| norm ", b"\ns:1 trl:")
     needles = (b"iter ", b"step ", b"s:", b"saving checkpoint to")
 
     def __init__(self) -> None:

@@ -23,8 +23,8 @@ class Stamps:
     def line(self, line: bytes, story: Story) -> None:
         """Take one line of interest; one a second is enough."""
         found = _STAMP.search(line)
-        if found is None:
-            return
+        if found is None or b"[timer.py:" in line or b":log_dist]" in line:
+            return  # DeepSpeed's step lines: its own format places them
         at = iso_ns(found[1])
         if at != UNKNOWN and (self._last == UNKNOWN or at - self._last >= NS):
             self._last = at
