@@ -6,6 +6,7 @@ A stamp without a time zone is taken as UTC; the report says so.
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ _HALF_YEAR_NS: Final = 182 * DAY_NS
 _EARLIEST_NS: Final = 30 * 365 * DAY_NS
 """Dates before 2000 in a log are no stamps."""
 _ISO: Final = re.compile(
-    rb"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?"
+    rb"(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?"
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -26,28 +27,41 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def iso_ns(stamp: bytes) -> int:
     """Return the Unix ns of `2025-03-07 22:36:39[.,]123[+01:00]`; UNKNOWN if it is no date."""
     found = _ISO.match(stamp)
-    if found is None:
+    return UNKNOWN if found is None else _found_ns(found)
+
+
+def _found_ns(found: "re.Match[bytes]") -> int:
+    date, hours, minutes, seconds, fraction, zone = found.groups()
+    day = _day_ns(date)
+    clock = int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+    if day == UNKNOWN or clock >= 86_400:
         return UNKNOWN
+    ns = int(fraction.ljust(9, b"0")) if fraction else 0
+    return day + clock * NS + ns - (_zone_ns(zone) if zone else 0)
+
+
+@lru_cache(maxsize=256)
+def _day_ns(date: bytes) -> int:
+    """Midnight of `2025-03-07`, Unix ns; a log has few dates and many stamps."""
+    return _midnight_ns(int(date[:4]), int(date[5:7]), int(date[8:10]))
+
+
+@lru_cache(maxsize=256)
+def _midnight_ns(year: int, month: int, day: int) -> int:
     try:
-        whole = datetime(*(int(part) for part in found.groups()[:6]), tzinfo=UTC)  # type: ignore[misc,arg-type]
+        return _since_epoch(datetime(year, month, day, tzinfo=UTC))
     except ValueError:
         return UNKNOWN
-    fraction = found[7]
-    ns = int(fraction.ljust(9, b"0")) if fraction else 0
-    return _since_epoch(whole) + ns - _zone_ns(found[8])
 
 
-_ISO_ANYWHERE: Final = re.compile(
-    rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
-)
 _GLOG: Final = re.compile(rb"\b[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d\.\d+) ")
 
 
 def stamp_ns(line: bytes, clock: "YearlessClock") -> int:
     """Return the first stamp of a line: a whole date, or `I0307 22:33:45.9` of glog and absl."""
-    found = _ISO_ANYWHERE.search(line)
+    found = _ISO.search(line)
     if found is not None:
-        at = iso_ns(found[0])
+        at = _found_ns(found)
         clock.knows(at)
         return at
     found = _GLOG.search(line)
@@ -87,8 +101,8 @@ class YearlessClock:
 
     def hint(self, text: bytes) -> None:
         """Take the year from the first whole date in a piece of the file, wherever it stands."""
-        for found in _ISO_ANYWHERE.finditer(text):
-            at = iso_ns(found[0])
+        for found in _ISO.finditer(text):
+            at = _found_ns(found)
             if at != UNKNOWN and _EARLIEST_NS < at <= self._latest_ns + DAY_NS:
                 self._near_ns = at
                 return
@@ -130,11 +144,8 @@ class YearlessClock:
         return year + (at < near - _HALF_YEAR_NS) - (at > near + _HALF_YEAR_NS)
 
     def _at(self, month: int, day: int, seconds_of_day: float, *, years_back: int = 0) -> int:
-        try:
-            midnight = datetime((self._year or 1970) - years_back, month, day, tzinfo=UTC)
-        except ValueError:
-            return UNKNOWN
-        return _since_epoch(midnight) + round(seconds_of_day * NS)
+        midnight = _midnight_ns((self._year or 1970) - years_back, month, day)
+        return UNKNOWN if midnight == UNKNOWN else midnight + round(seconds_of_day * NS)
 
 
 def seconds_of_day(clock: bytes) -> float:
@@ -149,8 +160,8 @@ def _since_epoch(moment: datetime) -> int:
     return int((moment - _EPOCH) / timedelta(microseconds=1)) * 1000
 
 
-def _zone_ns(zone: bytes | None) -> int:
-    if zone is None or zone == b"Z":
+def _zone_ns(zone: bytes) -> int:
+    if zone == b"Z":
         return 0
     hours, minutes = int(zone[1:3]), int(zone[-2:])
     return (1 if zone[:1] == b"+" else -1) * (hours * 3600 + minutes * 60) * NS

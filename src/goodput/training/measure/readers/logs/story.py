@@ -101,7 +101,6 @@ class Launch:
         self.world = 0
         self.chips = 0
         self.flops_per_step = 0.0
-        self.tflops_per_chip: list[float] = []
         self.started_at_ns = UNKNOWN
         self.worked = False
         """A step was reported."""

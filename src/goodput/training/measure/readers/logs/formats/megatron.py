@@ -11,9 +11,10 @@ from goodput.training.measure.readers.logs.text import Story
 _STEP: Final = re.compile(
     rb"(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\] )?"
     rb"\s*iteration +(\d+)/ *\d+ \|.*?elapsed time per iteration \((ms|s)\): ([\d.]+)"
-    rb"(?:.*number of skipped iterations: +(\d+))?(?:.*number of nan iterations: +(\d+))?"
 )
-_TFLOPS: Final = re.compile(rb"(?:throughput per GPU \(TFLOP/s/GPU\)|TFLOPs): *([\d.]+)")
+_WASTED: Final = re.compile(rb"number of (?:skipped|nan) iterations: +(\d+)")
+_TFLOPS: Final = re.compile(rb"throughput per GPU \(TFLOP/s/GPU\): *([\d.]+)")
+"""Of the model; the `TFLOPs` of Megatron-DeepSpeed count recomputation and are left alone."""
 _STAGE: Final = re.compile(rb"\[([a-z][^\]]*)\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 _STAMP: Final = re.compile(rb"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\]")
 _SAVING: Final = re.compile(rb"saving checkpoint at iteration +(\d+) to (\S+)")
@@ -59,27 +60,25 @@ class Megatron:
         self._steps.flush(story.now)
 
     def _step(self, line: bytes, found: "re.Match[bytes]", story: Story) -> None:
-        stamp, number, unit, elapsed, skipped, nan = found.groups()
+        stamp, number, unit, elapsed = found.groups()
         iteration = int(number)
         covers = self._progress.reach(iteration, story, self._steps)
         if not covers:
             return
-        seconds = float(elapsed) * covers
+        seconds = float(elapsed) if unit == b"s" else float(elapsed) / 1000
         self._steps.add(
-            iteration - covers + 1,
-            covers=covers,
-            seconds=seconds / 1000 if unit == b"ms" else seconds,
-            stamp=stamp or b"",
+            iteration - covers + 1, covers=covers, seconds=seconds * covers, stamp=stamp or b""
         )
         self._dated = stamp is not None
-        if (skipped is not None and int(skipped)) or (nan is not None and int(nan)):
-            story.note(
-                "skipped or NaN iterations: they took time and made no progress",
-                int(skipped or 0) + int(nan or 0),
-            )
-        flops = _TFLOPS.search(line)
-        if flops is not None:
-            story.now.tflops_per_chip.append(float(flops[1]))
+        if b"skipped iterations:   0 |" not in line or b"nan iterations:   0 |" not in line:
+            wasted = sum(int(count) for count in _WASTED.findall(line))
+            if wasted:
+                story.note("skipped or NaN iterations: they took time, no progress", wasted)
+        launch = story.now
+        if launch.world and not launch.flops_per_step:
+            flops = _TFLOPS.search(line)
+            if flops is not None:
+                launch.flops_per_step = float(flops[1]) * 1e12 * seconds * launch.world
 
     def _stage(self, line: bytes, story: Story) -> None:
         found = _STAGE.search(line)

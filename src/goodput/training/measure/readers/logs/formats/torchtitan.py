@@ -9,11 +9,13 @@ from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Finish, Hap
 from goodput.training.measure.readers.logs.text import Story
 
 _STEP: Final = re.compile(
-    rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d+) - \w+ - INFO - +step: *(\d+) +loss: "
+    rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d+) - [\w.]+ - INFO - +step: *(\d+) +loss: "
 )
 _SECONDS: Final = re.compile(rb" in ([\d.]+) seconds")
 _START: Final = re.compile(rb"Training starts at step (\d+)")
 _FROM: Final = re.compile(rb"Loading the checkpoint (?:from \S*?step-|at step )(\d+)")
+LONGEST_START_NS: Final = 60 * NS
+"""Ranks of one launch start within this of each other (assumed)."""
 
 
 class TorchTitan:
@@ -22,16 +24,12 @@ class TorchTitan:
     name = "torchtitan"
     signs = (b"[titan] ", b" - root - INFO - Training starts at step ")
     needles = (
-        b"INFO - step: ",
-        b"INFO -  step: ",
-        b"aving the checkpoint",
+        b" step: ",
+        b"ing the checkpoint",
         b"inished saving",
-        b"Loading the checkpoint",
-        b"Finished loading the checkpoint",
         b"Training starts at step",
         b"Training completed",
         b"Starting job: ",
-        b"validate step: ",
     )
 
     def __init__(self) -> None:
@@ -73,10 +71,10 @@ class TorchTitan:
             story.now.mark(at, "training starts")
             story.now.add(Happening("resumed", "", at, step=int(found[1])))
         elif b"Starting job: " in line:
-            if self._started_ns == UNKNOWN or at - self._started_ns > NS or story.now.worked:
-                story.starting(once="torchtitan" if at - self._started_ns > 60 * NS else "")
+            # Every rank says so, within seconds.
+            again = self._started_ns == UNKNOWN or at - self._started_ns > LONGEST_START_NS
+            story.starting(once="torchtitan" if again else "").mark(at, "start")
             self._started_ns = at
-            story.now.mark(at, "start")
         elif b"Training completed" in line:
             story.settle()
             story.over(Finish("completed", "", "Training completed", at))
