@@ -44,6 +44,7 @@ class HfTrainer:
         self._next: int | None = None
         self._saving_ns = UNKNOWN
         self._whole_s = 0.0
+        self._runtime_s = 0.0
 
     def line(self, line: bytes, story: Story) -> None:
         """Take one line of interest."""
@@ -87,7 +88,7 @@ class HfTrainer:
         if story.now is not self._launch:
             self._enter(story)
         if number <= self._done:
-            if story.now.finish is None and not self._restarted(number, elapsed):
+            if not self._restarted(number, elapsed):
                 return
             story.starting(once="hf bar")
             story.now.signs.add("hf bar")
@@ -127,10 +128,15 @@ class HfTrainer:
             self._whole_s += seconds
             story.now.add(Happening("span", "evaluation", duration_ns=round(seconds * NS)))
         runtime = _RUNTIME.search(line)
-        if runtime is None or (story.now.finish is not None):
+        if runtime is None:
             return
-        story.settle()
         seconds = seconds_of_day(runtime[1])
+        if story.now.finish is not None:
+            if b"'train_runtime'" not in line or abs(seconds - self._runtime_s) < 1:
+                return  # the same again as a table, or by another node
+            story.starting()  # its bars looked like a copy of those before
+        self._runtime_s = seconds
+        story.settle()
         rate = _RATE.search(line)
         if not story.now.worked and rate is not None:
             self._only_totals(seconds, float(rate[1]), story)
