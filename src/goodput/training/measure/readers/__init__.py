@@ -12,7 +12,30 @@ from goodput.core.notes import Note
 from goodput.training.measure.eventlog import EventLog, ProcessLog
 from goodput.training.measure.readers.compacted import CompactedFile, looks_compacted
 from goodput.training.measure.readers.event_file import EventFile
+from goodput.training.measure.readers.goodput_entries import (
+    looks_like_goodput_entries,
+    read_goodput_entries,
+)
+from goodput.training.measure.readers.join import join
+from goodput.training.measure.readers.lightning_csv import (
+    looks_like_lightning_csv,
+    read_lightning_csv,
+)
+from goodput.training.measure.readers.logs.registry import looks_like_log, open_log
+from goodput.training.measure.readers.sacct_json import looks_like_sacct_json, read_sacct_json
+from goodput.training.measure.readers.sacct_text import looks_like_sacct, read_sacct
 from goodput.training.measure.readers.sniff import looks_like_events, skip_reason
+from goodput.training.measure.readers.straggler_trace import (
+    looks_like_straggler_trace,
+    read_straggler_trace,
+)
+from goodput.training.measure.readers.tensorboard import looks_like_tensorboard, read_tensorboard
+from goodput.training.measure.readers.trainer_state import (
+    looks_like_trainer_state,
+    read_trainer_state,
+)
+from goodput.training.measure.readers.wandb import looks_like_wandb, read_wandb
+from goodput.training.measure.readers.whole import whole
 
 CLOCK_AGREEMENT_NS: Final = 1_000_000
 """Processes of one boot whose clock offsets agree to this are left alone."""
@@ -47,6 +70,15 @@ class Source(Protocol):
 FORMATS: Final[tuple[tuple[Callable[[Path, bytes], bool], Callable[[Path, str], Source]], ...]] = (
     (looks_compacted, CompactedFile),
     (looks_like_events, EventFile),
+    (looks_like_tensorboard, whole(read_tensorboard)),
+    (looks_like_wandb, whole(read_wandb)),
+    (looks_like_lightning_csv, whole(read_lightning_csv)),
+    (looks_like_trainer_state, whole(read_trainer_state)),
+    (looks_like_sacct, whole(read_sacct)),
+    (looks_like_sacct_json, whole(read_sacct_json)),
+    (looks_like_goodput_entries, whole(read_goodput_entries)),
+    (looks_like_straggler_trace, whole(read_straggler_trace)),
+    (looks_like_log, open_log),
 )
 """(detector on path and first bytes, opener), tried in order."""
 
@@ -102,7 +134,8 @@ class Folder:
         notes = [note for source in sources for note in source.finish()]
         notes.extend([*self._ignored.values(), *self._gone.values()])
         processes, twins = without_twins(_aligned(sources))
-        notes.extend(twins)
+        processes, joined = join(processes)
+        notes.extend([*twins, *joined])
         if not processes:
             raise DataError(
                 "no goodput events found",
@@ -158,7 +191,7 @@ def without_twins(processes: Sequence[ProcessLog]) -> tuple[list[ProcessLog], li
         header = process.header
         key: object = (header.host, header.boot, header.pid, header.rank, header.t, header.m)
         if not header.pid:
-            key = process.path, header.t
+            key = process.path, header.host, header.t
         known = best.get(key)
         if known is None:
             best[key] = process

@@ -4,12 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from goodput.training.measure.readers.logs.formats.ascend import Ascend
 from goodput.training.measure.readers.logs.formats.deepspeed import DeepSpeed
 from goodput.training.measure.readers.logs.formats.deepspeed_rlhf import DeepSpeedRlhf
 from goodput.training.measure.readers.logs.formats.detectron2 import Detectron2
+from goodput.training.measure.readers.logs.formats.dlrover import DLRoverEvents
 from goodput.training.measure.readers.logs.formats.hf_trainer import HfTrainer
 from goodput.training.measure.readers.logs.formats.maxtext import MaxText
 from goodput.training.measure.readers.logs.formats.megatron import Megatron
+from goodput.training.measure.readers.logs.formats.megatron_progress import MegatronProgress
 from goodput.training.measure.readers.logs.formats.mlperf import MLPerf
 from goodput.training.measure.readers.logs.formats.nanogpt import ModdedNanoGpt, NanoGpt
 from goodput.training.measure.readers.logs.formats.nccl import NcclWatchdog
@@ -26,7 +29,9 @@ SAMPLE_BYTES: Final = 1 << 20
 TRAINERS: Final[tuple[Callable[[], LogFormat], ...]] = (
     MLPerf,
     NeMo,
+    DLRoverEvents,
     Megatron,
+    MegatronProgress,
     TorchTitan,
     MaxText,
     Detectron2,
@@ -44,6 +49,7 @@ LAUNCHERS: Final[tuple[Callable[[], LogFormat], ...]] = (
     CycleProfile,
     NcclWatchdog,
     Slurm,
+    Ascend,
 )
 """Lines of launchers and schedulers that tell of starts and ends, beside a trainer or alone."""
 

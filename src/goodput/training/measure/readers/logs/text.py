@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CHUNK_BYTES: Final = 4 << 20
 SAMPLE_BYTES: Final = 1 << 20
 LONGEST_LINE_BYTES: Final = 8 << 20
+DAMAGED_LINES: Final = "lines with numbers that cannot be: damaged, and not used"
 PACKED: Final = frozenset({".gz", ".xz"})
 DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
@@ -196,6 +197,8 @@ class TextLog:
         if not self._hinted:
             self._hinted = True
             self.story.clock.hint(data)
+        if data.endswith(b"}") and len(chunk) < CHUNK_BYTES:
+            data += b"\n"  # a last line of JSON that closes is whole; if not, it does not decode
         cut = data.rfind(b"\n") + 1
         self._rest = data[cut:]
         if len(self._rest) > LONGEST_LINE_BYTES:
@@ -219,7 +222,10 @@ class TextLog:
         before = (-1, -1, -1)
         for hit in hits:
             if hit != before:  # a line may hold several needles of one format
-                self.formats[hit[1]].line(data[hit[0] : hit[2]], self.story)
+                try:
+                    self.formats[hit[1]].line(data[hit[0] : hit[2]], self.story)
+                except (ValueError, OverflowError):
+                    self.story.note(DAMAGED_LINES)
                 before = hit
 
 

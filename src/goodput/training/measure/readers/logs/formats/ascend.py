@@ -1,4 +1,4 @@
-"""Ascend (NPU) runtime errors: `[ERROR] <time> (PID:.., Device:.., RankID:..) ERR..`, and HCCL's."""
+"""Ascend (NPU) runtime errors: `[ERROR] <time> (PID:.., RankID:..) ERR..`, and HCCL's."""
 
 import re
 from typing import Final

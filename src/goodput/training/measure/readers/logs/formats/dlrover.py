@@ -108,8 +108,7 @@ class DLRoverEvents:
         if self._reached is None:
             self._reached = step
         if step <= self._reached:
-            if step < self._reached:  # rolled back
-                self._reached = step
+            self._reached = min(self._reached, step)  # lower: rolled back
             return
         self._steps.add(self._reached + 1, covers=step - self._reached, at_ns=at)
         story.note(_BETWEEN, step - self._reached)

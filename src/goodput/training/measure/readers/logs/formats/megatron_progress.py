@@ -3,10 +3,10 @@
 import re
 from typing import Final
 
+from goodput.core.timeline import as_ints
 from goodput.training.measure.readers.logs.clock import iso_ns
 from goodput.training.measure.readers.logs.story import UNKNOWN, Happening, Steps
 from goodput.training.measure.readers.logs.text import Story
-from goodput.core.timeline import as_ints
 
 _LINE: Final = re.compile(
     rb"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\tJob ID: ([^\t]*)\t# GPUs: (\d{1,7})\t(.*)$"
@@ -14,8 +14,8 @@ _LINE: Final = re.compile(
 _SAVED: Final = re.compile(rb"Sav(?:ed|ing)( async)? checkpoint\tIteration: (\d{1,15})")
 _FLOPS: Final = re.compile(rb"Floating-point operations: ([\d.]+(?:[eE][+-]?\d+)?)")
 _HIDDEN: Final = (
-    "checkpoints are all that this file tells: where each launch resumed, and what happened between "
-    "two checkpoints, is not in it"
+    "checkpoints are all that this file tells: where each launch resumed, and what happened "
+    "between two checkpoints, is not in it"
 )
 
 
@@ -35,7 +35,12 @@ class MegatronProgress:
         found = _LINE.match(line)
         if found is None:
             return
-        at, job, gpus, what = iso_ns(found[1]), found[2].decode(errors="replace"), found[3], found[4]
+        at, job, gpus, what = (
+            iso_ns(found[1]),
+            found[2].decode(errors="replace"),
+            found[3],
+            found[4],
+        )
         if at == UNKNOWN:
             return
         if what.startswith(b"Starting job"):
@@ -64,9 +69,7 @@ class MegatronProgress:
         if iteration > self._reached:
             covers = iteration - self._reached
             story.now.add(
-                Steps(
-                    as_ints([self._reached + 1]), as_ints([covers]), as_ints([at]), as_ints([-1])
-                )
+                Steps(as_ints([self._reached + 1]), as_ints([covers]), as_ints([at]), as_ints([-1]))
             )
             if flops is not None:
                 self._work(float(flops[1]), covers, story)

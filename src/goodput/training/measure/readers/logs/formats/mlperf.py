@@ -1,4 +1,4 @@
-"""MLPerf training result logs: `:::MLLOG` records, with or without rank prefixes between other text.
+"""MLPerf training result logs: `:::MLLOG` records, with or without rank prefixes.
 
 Steps come from `tracked_stats` where it gives one per step; else from the samples between blocks
 and evaluations.
@@ -94,7 +94,7 @@ class MLPerf:
         if key == "init_start":
             self._start(at, prefix, story)
         elif key == "tracked_stats":
-            self._stats(record, at, story)
+            self._stats(record, at)
         elif key in {"global_batch_size", "max_sequence_length", "init_checkpoint_step"}:
             if isinstance(record.value, int | float):
                 self._sizes.setdefault(key, float(record.value))
@@ -152,7 +152,7 @@ class MLPerf:
         if start > 0:
             story.now.add(Happening("resumed", "", at, step=start + 1))
 
-    def _stats(self, record: _Record, at: int, story: Story) -> None:
+    def _stats(self, record: _Record, at: int) -> None:
         """Take the time of one step; those of a whole block carry its throughput as well."""
         value = record.value
         if not isinstance(value, dict) or "throughput" in value:
