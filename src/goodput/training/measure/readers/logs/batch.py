@@ -4,12 +4,22 @@ from typing import Final
 
 from goodput.core.timeline import as_ints
 from goodput.training.measure.readers.logs.clock import iso_column
-from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Launch, Steps
+from goodput.training.measure.readers.logs.story import (
+    LONGEST_NS,
+    NS,
+    UNKNOWN,
+    Launch,
+    Steps,
+    check,
+)
 from goodput.training.measure.readers.logs.text import Story
 
 LONGEST_FIRST: Final = 100
 """The first step line of a file covers all steps so far if there are not more than these (trainers
 log every 1, 10, 20, 50 or 100 steps unless told otherwise)."""
+LONGEST_S: Final = LONGEST_NS / NS
+LARGEST_JUMP: Final = 10**6
+"""No trainer writes one line for more steps than this."""
 LATE_COPIES: Final = 2
 """A line about a step this many lines back is another rank's copy that came late."""
 
@@ -53,7 +63,13 @@ class StepBatch:
             data_s: of the seconds, waiting for data.
             parts: of the seconds, (name, seconds) from the start on; every record of a format names
                 the same parts.
+
+        Raises:
+            ValueError: a number is out of any reason.
         """
+        check(step=first + covers, at_ns=at_ns)
+        if not (seconds <= LONGEST_S and data_s <= LONGEST_S and covers <= LARGEST_JUMP):
+            raise ValueError(f"{covers} steps in {seconds} s are out of range")
         if data_s or self._data:
             self._data.extend([0.0] * (len(self._first) - len(self._data)))
             self._data.append(data_s)
@@ -110,7 +126,12 @@ class Progress:
         self._next = next_step
 
     def reach(self, last: int, story: Story, steps: StepBatch) -> int:
-        """Return how many steps end with step `last` on this line; 0 = another rank's copy."""
+        """Return how many steps end with step `last` on this line; 0 = another rank's copy.
+
+        Raises:
+            ValueError: no job has so many steps, or no line so many.
+        """
+        check(step=last)
         if story.now is not self._launch:
             self._enter(last, story)
         if last <= self.done:
@@ -120,6 +141,8 @@ class Progress:
             steps.flush(story.now)
             self.done = max(last - self._stride, self._before)
         covers = last - self.done
+        if covers > LARGEST_JUMP:
+            raise ValueError(f"{covers} steps on one line")
         self._stride, self.done = covers, last
         return covers
 

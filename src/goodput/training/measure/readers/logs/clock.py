@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from goodput.core.timeline import Ints, as_ints
-from goodput.training.measure.readers.logs.story import NS, UNKNOWN
+from goodput.training.measure.readers.logs.story import LATEST_NS, NS, UNKNOWN
 
 DAY_NS: Final = 86_400 * NS
 _HALF_YEAR_NS: Final = 182 * DAY_NS
@@ -21,6 +21,8 @@ _EARLIEST_NS: Final = 30 * 365 * DAY_NS
 _ISO: Final = re.compile(
     rb"(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?"
 )
+_FIRST_YEAR: Final = 1971
+_LAST_YEAR: Final = 2199
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -48,6 +50,8 @@ def _day_ns(date: bytes) -> int:
 
 @lru_cache(maxsize=256)
 def _midnight_ns(year: int, month: int, day: int) -> int:
+    if not _FIRST_YEAR <= year <= _LAST_YEAR:
+        return UNKNOWN
     try:
         return _since_epoch(datetime(year, month, day, tzinfo=UTC))
     except ValueError:
@@ -74,7 +78,9 @@ def iso_column(stamps: Sequence[bytes]) -> Ints:
     """Return the Unix ns of many stamps of one shape, UNKNOWN where one is no date; shape (N,)."""
     text = np.array([s.replace(b",", b".").replace(b" ", b"T", 1) for s in stamps], dtype="S29")
     try:
-        return text.astype("datetime64[ns]").astype(np.int64)
+        seconds = text.astype("datetime64[s]").astype(np.int64)
+        at = text.astype("datetime64[ns]").astype(np.int64)
+        return np.where((seconds > 0) & (seconds < LATEST_NS // NS), at, np.int64(UNKNOWN))
     except ValueError:
         return as_ints([iso_ns(stamp) for stamp in stamps])
 

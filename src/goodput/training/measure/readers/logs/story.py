@@ -24,6 +24,13 @@ from goodput.training.measure.eventlog import (
 UNKNOWN: Final = -(2**62)
 """An instant that no line gives."""
 NS: Final = 1_000_000_000
+LARGEST_STEP: Final = 10**12
+LONGEST_NS: Final = 10**7 * NS
+"""No record of a log lasts longer (115 days); sums of many stay within an int64."""
+LATEST_NS: Final = 7_258_118_400 * NS
+"""The year 2200."""
+LARGEST_WORLD: Final = 2**20
+LARGEST_FLOPS: Final = 1e30
 
 
 class Steps(NamedTuple):
@@ -92,6 +99,18 @@ def _known(first: int, second: int) -> int:
     return first if first != UNKNOWN else second
 
 
+def check(*, step: int = 0, at_ns: int = UNKNOWN, duration_ns: int = 0) -> None:
+    """Refuse numbers that no log means: they come from damaged lines.
+
+    Raises:
+        ValueError: a step beyond 10^12, a time beyond 2200, a duration beyond 115 days.
+    """
+    if not (-1 <= step <= LARGEST_STEP and duration_ns <= LONGEST_NS):
+        raise ValueError(f"step {step} or duration {duration_ns} ns is out of range")
+    if at_ns != UNKNOWN and not 0 <= at_ns <= LATEST_NS:
+        raise ValueError(f"time {at_ns} ns is out of range")
+
+
 class Launch:
     """One start of the job inside a file; formats fill it in file order."""
 
@@ -113,7 +132,14 @@ class Launch:
         return not self.items and self.finish is None and self.started_at_ns == UNKNOWN
 
     def add(self, *items: Steps | Happening) -> None:
-        """Append what was read."""
+        """Append what was read.
+
+        Raises:
+            ValueError: a number is out of any reason.
+        """
+        for item in items:
+            if isinstance(item, Happening):
+                check(step=item.step, at_ns=item.at_ns, duration_ns=item.duration_ns)
         self.items.extend(items)
         self.worked = self.worked or any(isinstance(item, Steps) for item in items)
 
@@ -295,7 +321,9 @@ def _build(launch: Launch, items: Sequence[Steps | Happening], at: Ints, inferre
         as_ints([s[2] for s in spans]),
         as_ints([int(s[3]) for s in spans]),
     )
-    first = launch.started_at_ns if launch.started_at_ns != UNKNOWN else _first(steps, spans, at)
+    first = _first(steps, spans, at)
+    if launch.started_at_ns != UNKNOWN:
+        first = min(first, launch.started_at_ns) if steps or spans else launch.started_at_ns
     last = max(
         [first, *(int(at.max()) for _ in [0] if at.size), *(s[1] + max(s[2], 0) for s in spans)]
     )
@@ -359,7 +387,7 @@ def process_log(
         schema="goodput.events/1.0",
         job=job,
         rank=0,
-        world=max(launch.world, 1),
+        world=launch.world if 0 < launch.world <= LARGEST_WORLD else 1,
         attempt=attempt,
         pid=0,
         host=f"{path}#{number}",
@@ -368,9 +396,9 @@ def process_log(
         origin="log",
     )
     events = list(placed.events)
-    if launch.chips:
+    if 0 < launch.chips <= LARGEST_WORLD:
         events.append(Allocated(t=placed.started_at_ns, chips=launch.chips))
-    if launch.flops_per_step:
+    if 0 < launch.flops_per_step < LARGEST_FLOPS:
         events.append(
             Work(t=placed.started_at_ns, flops_per_step=launch.flops_per_step, source="log")
         )
@@ -392,7 +420,7 @@ def process_log(
                 evidence=end.evidence,
                 exit_code=end.exit_code,
                 signal=end.signal,
-                rank=end.rank,
+                rank=end.rank if end.rank < LARGEST_WORLD else -1,
                 fault_t=max(fault, 0),
                 noticed_t=max(end.noticed_at_ns, 0),
             )
