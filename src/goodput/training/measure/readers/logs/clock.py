@@ -115,9 +115,13 @@ class YearlessClock:
 
     def knows(self, at_ns: int) -> None:
         """A line of the same file gave the whole date: the year follows from it."""
-        if self._year is None and at_ns != UNKNOWN:
-            self._year = (_EPOCH + timedelta(microseconds=at_ns // 1000)).year
-            self._last = at_ns
+        if at_ns == UNKNOWN or not (self._year is None or self.guessed):
+            return
+        year = (_EPOCH + timedelta(microseconds=at_ns // 1000)).year
+        if self._year is None:
+            self._year, self._last = year, at_ns
+        elif self._year == year:
+            self.guessed = False  # rightly
 
     def ns(self, month: int, day: int, seconds_of_day: float) -> int:
         """Return the Unix ns of a stamp; UNKNOWN if there is no such day."""
