@@ -20,6 +20,8 @@ log every 1, 10, 20, 50 or 100 steps unless told otherwise)."""
 LONGEST_S: Final = LONGEST_NS / NS
 LARGEST_JUMP: Final = 10**6
 """No trainer writes one line for more steps than this."""
+BLOCK: Final = 1 << 15
+"""Records that are held as Python objects before they become columns."""
 LATE_COPIES: Final = 2
 """A line about a step this many lines back is another rank's copy that came late."""
 
@@ -27,9 +29,10 @@ LATE_COPIES: Final = 2
 class StepBatch:
     """Steps in file order; `flush` hands them to the launch."""
 
-    __slots__ = ("_at", "_covers", "_data", "_first", "_parts", "_seconds", "_stamps")
+    __slots__ = ("_at", "_covers", "_data", "_first", "_packed", "_parts", "_seconds", "_stamps")
 
     def __init__(self) -> None:
+        self._packed: list[Steps] = []
         self._clear()
 
     def _clear(self) -> None:
@@ -80,21 +83,23 @@ class StepBatch:
         self._seconds.append(seconds)
         self._stamps.append(stamp)
         self._at.append(at_ns)
-
-    @property
-    def last(self) -> int:
-        """Last step that was added since the last flush; -1 = none."""
-        return self._first[-1] + self._covers[-1] - 1 if self._first else -1
+        if len(self._first) >= BLOCK:
+            self._pack()
 
     def flush(self, launch: Launch) -> None:
         """Give the launch what was collected."""
-        if not self._first:
-            return
+        if self._first:
+            self._pack()
+        if self._packed:
+            launch.add(*self._packed)
+            self._packed.clear()
+
+    def _pack(self) -> None:
+        """Turn what was collected into columns: a tenth of the memory."""
         at = as_ints(self._at)
         if any(self._stamps):
             stamped = iso_column([stamp or b"NaT" for stamp in self._stamps])
             at[at == UNKNOWN] = stamped[at == UNKNOWN]
-            at[at == -(2**63)] = UNKNOWN
         durations = as_ints([round(s * NS) if s >= 0 else -1 for s in self._seconds])
         data = as_ints([round(s * NS) for s in self._data]) if self._data else None
         named = zip(*self._parts, strict=True) if len(self._parts) == len(self._first) else ()
@@ -102,7 +107,8 @@ class StepBatch:
             (column[0][0], as_ints([round(seconds * NS) for _, seconds in column]))
             for column in named
         )
-        launch.add(Steps(as_ints(self._first), as_ints(self._covers), at, durations, data, parts))
+        first, covers = as_ints(self._first), as_ints(self._covers)
+        self._packed.append(Steps(first, covers, at, durations, data, parts))
         self._clear()
 
 
