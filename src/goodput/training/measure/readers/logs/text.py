@@ -193,7 +193,7 @@ class TextLog:
         if b"\x1b" in data:
             data = _COLOURS.sub(b"", data)
         if b"\r" in data:
-            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            data = data.replace(b"\r", b"\n")  # the empty lines of \r\n harm nobody
         if not self._hinted:
             self._hinted = True
             self.story.clock.hint(data)

@@ -24,8 +24,7 @@ class HfTrainer:
     signs = (b"train_runtime", b"{'loss': ", b"[INFO|trainer.py", b">> ***** Running training")
     needles = (
         b"%|",
-        b"'eval_runtime': ",
-        b"train_runtime",
+        b"_runtime",
         b"***** Running training",
         b"Total optimization steps = ",
         b"Continuing training from global step",

@@ -22,7 +22,7 @@ class NanoGpt:
 
     name = "nanogpt"
     signs = (b"iter 0: loss ", b", mfu ", b"(+nanz)| norm ", b"\ns:1 trl:")
-    needles = (b"iter ", b"step ", b"s:", b"saving checkpoint to")
+    needles = (b": loss ", b" ms | ", b" trl:", b": train loss ", b"saving checkpoint to")
 
     def __init__(self) -> None:
         self._steps = StepBatch()
