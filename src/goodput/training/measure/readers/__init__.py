@@ -17,6 +17,7 @@ from goodput.training.measure.readers.goodput_entries import (
     read_goodput_entries,
 )
 from goodput.training.measure.readers.join import join
+from goodput.training.measure.readers.kubernetes import looks_like_kubernetes, read_kubernetes
 from goodput.training.measure.readers.lightning_csv import (
     looks_like_lightning_csv,
     read_lightning_csv,
@@ -76,6 +77,7 @@ FORMATS: Final[tuple[tuple[Callable[[Path, bytes], bool], Callable[[Path, str], 
     (looks_like_trainer_state, whole(read_trainer_state)),
     (looks_like_sacct, whole(read_sacct)),
     (looks_like_sacct_json, whole(read_sacct_json)),
+    (looks_like_kubernetes, whole(read_kubernetes)),
     (looks_like_goodput_entries, whole(read_goodput_entries)),
     (looks_like_straggler_trace, whole(read_straggler_trace)),
     (looks_like_log, open_log),

@@ -10,7 +10,7 @@ from goodput.core.events import AttemptEnd, Committed, Event, Resumed, Work
 from goodput.core.notes import Note
 from goodput.core.timeline import Ints, as_ints
 from goodput.training.measure.eventlog import Label, ProcessLog, SpanColumns
-from goodput.training.measure.readers.kin import floating
+from goodput.training.measure.readers.kin import TRACKERS, floating
 
 _ONCE = (Committed, Resumed, Work, AttemptEnd)
 
@@ -48,7 +48,7 @@ def _worth(log: ProcessLog) -> tuple[bool, bool, float, bool, int]:
     """What makes one account of steps better than another, most telling first."""
     steps = log.steps
     records = max(int(steps.n.size), 1)
-    given = steps.duration_ns is not None and bool((steps.duration_ns > 0).any())
+    given = log.header.writer not in TRACKERS
     covered = int(steps.covers.sum()) if steps.covers is not None else records
     fine = records / max(covered, 1)
     return log.header.origin != "log", not floating(log), round(fine, 2), given, records

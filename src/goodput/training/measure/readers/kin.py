@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from goodput.core.notes import Note
 from goodput.training.measure.eventlog import ProcessLog
+from goodput.training.measure.readers.logs.batch import LONGEST_FIRST
 from goodput.training.measure.readers.shift import shifted, zone_between
 
 ZONED: Final = (
@@ -16,6 +17,10 @@ ZONED: Final = (
     "kubernetes reader", "ml-goodput-measurement reader",
 )  # fmt: skip
 """Readers of sources that carry Unix time: others are moved to them, never they to others."""
+TRACKERS: Final = (
+    "tensorboard reader", "wandb reader", "lightning csv reader", "trainer_state reader",
+)  # fmt: skip
+"""Readers of sources whose step times are differences between records."""
 _ID_IN_NAME: Final = re.compile(r"(?:^|[-_.])j?(\d{2,10})(?:[_.]\d+)?\.(?:out|err|log|txt)(?:\.|$)")
 _HALF: Final = 2
 """Logs that overlap by a half of the shorter one may be of one job."""
@@ -89,12 +94,12 @@ def _zones(logs: list[ProcessLog], notes: list[Note]) -> None:
     for i, log in enumerate(logs):
         if log.header.writer in ZONED or log.header.origin != "log" or floating(log):
             continue
-        for anchor in anchors:
-            by = zone_between(log, anchor) if _related(log, anchor) else None
-            if by:
-                logs[i] = shifted(log, by)
-                told[log.path] = by
-                break
+        found = [zone_between(log, anchor) for anchor in anchors if _related(log, anchor)]
+        fits = [by for by in found if by is not None]
+        by = min(fits, key=abs, default=0)
+        if by:
+            logs[i] = shifted(log, by)
+            told[log.path] = by
     for path, by in told.items():
         notes.append(Note(level="info", text=moved_text(by), where=path))
 
@@ -138,11 +143,16 @@ def _overlap(a: ProcessLog, b: ProcessLog) -> bool:
 
 
 def _continues(early: ProcessLog, late: ProcessLog) -> bool:
-    """Whether the later log begins at a step above 1 that the earlier one had reached."""
+    """Whether the later log begins at a step above 1 that the earlier one had reached.
+
+    Where every k-th step is logged, the later one may begin k steps on.
+    """
     if not early.steps.n.size or not late.steps.n.size or floating(early) or floating(late):
         return False
     first = int(late.steps.n[0])
-    return late.started_at_ns >= early.last_at_ns and 1 < first <= _last(early) + 1
+    stride = int(late.steps.n[1]) - first if late.steps.n.size > 1 else 0
+    reached = _last(early) + 1 + min(max(stride, 0), LONGEST_FIRST)
+    return late.started_at_ns >= early.last_at_ns and 1 < first <= reached
 
 
 def _nearer(logs: Sequence[ProcessLog], early: ProcessLog, late: ProcessLog) -> bool:
@@ -166,9 +176,13 @@ def _last(log: ProcessLog) -> int:
     return int(log.steps.n[-1]) + max(covers, 1) - 1
 
 
+def _telling(log: ProcessLog) -> tuple[bool, bool, int]:
+    return log.header.origin != "log", log.header.writer not in TRACKERS, int(log.steps.n.size)
+
+
 def _named(members: Sequence[ProcessLog]) -> Group:
     """Give all members the name of the job: the one of what tells most steps."""
-    lead = max(members, key=lambda log: (log.header.origin != "log", log.steps.n.size))
+    lead = max(members, key=_telling)
     job = lead.header.job
     named = tuple(
         log if log.header.job == job else replace(log, header=replace(log.header, job=job))

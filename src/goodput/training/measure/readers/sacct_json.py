@@ -13,6 +13,11 @@ from goodput.training.measure.readers.whole import Told, unreadable
 WRITER: Final = "sacct --json reader"
 _ODD: Final = "entries that are no jobs; skipped"
 
+_ZERO: Final = (
+    "contradiction: jobs that FAILED with exit code 0 (Slurm 22.05 writes 0 for every job); it "
+    "is taken as not known"
+)
+
 
 class _Dump(msgspec.Struct):
     jobs: list[object]
@@ -36,7 +41,11 @@ def read_sacct_json(path: Path, name: str) -> Told:
     runs = []
     for job in dump.jobs:
         if isinstance(job, dict) and "job_id" in job and isinstance(job.get("time"), dict):
-            runs.append(_run(job))
+            run = _run(job)
+            if run.state == "FAILED" and run.exit_code == 0 and not run.signal:
+                notes[_ZERO] = notes.get(_ZERO, 0) + 1
+                run = run._replace(exit_code=-1)
+            runs.append(run)
         else:
             notes[_ODD] = notes.get(_ODD, 0) + 1
     logs = process_logs_of(runs, name=name, notes=notes, writer=WRITER)

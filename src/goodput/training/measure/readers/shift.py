@@ -14,7 +14,10 @@ FARTHEST: Final = 56
 """Quarter hours between the zones of the earth that are farthest apart (UTC-12 and UTC+14), about
 halved: a log differs from UTC by 14 h at most."""
 NEAR_NS: Final = 60_000_000_000
-"""Two writers of one step are this close in time, once their zones agree."""
+"""A log begins and ends this far outside a scheduler's run at most: clocks of two hosts differ."""
+_TOGETHER_NS: Final = 5_000_000_000
+"""Two writers of one step are this close in time, once their zones agree. By chance two sessions
+that repeat the same steps are that close to whole quarter hours apart in one of 90 cases."""
 _ENOUGH: Final = 3
 
 
@@ -54,14 +57,14 @@ def zone_between(mine: ProcessLog, other: ProcessLog) -> int | None:
     """
     done_mine, done_other = _done(mine), _done(other)
     common = sorted(done_mine.keys() & done_other.keys())
-    if len(common) < _ENOUGH:
+    if len(common) < max(_ENOUGH, min(len(done_mine), len(done_other)) * 4 // 5):
         return None
     apart = np.array([done_other[n] - done_mine[n] for n in common])
     middle = int(np.median(apart))
     quarters = round(middle / QUARTER_NS)
     off = abs(middle - quarters * QUARTER_NS)
     spread = int(np.median(np.abs(apart - middle)))
-    if abs(quarters) > FARTHEST or off > NEAR_NS or spread > NEAR_NS:
+    if abs(quarters) > FARTHEST or off > _TOGETHER_NS or spread > _TOGETHER_NS:
         return None
     return quarters * QUARTER_NS
 

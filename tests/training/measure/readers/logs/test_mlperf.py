@@ -12,7 +12,7 @@ T0 = 1_790_000_000_000
 
 
 def record(key: str, ms: int, value: object = None, prefix: str = "", **meta: object) -> str:
-    kind = {"start": "INTERVAL_START", "stop": "INTERVAL_END"}.get(key.split("_")[-1])
+    kind = {"start": "INTERVAL_START", "stop": "INTERVAL_END"}.get(key.rsplit("_", maxsplit=1)[-1])
     body = {
         "namespace": "",
         "time_ms": T0 + ms,
@@ -31,9 +31,7 @@ def span_s(told: Told, name: str) -> float:
 def test_ranks_that_say_the_same_count_once(tmp_path: Path) -> None:
     lines = [record("init_start", rank, prefix=f"{rank}: ") for rank in range(4)]
     lines += [record("init_stop", 9000, prefix="0: "), record("run_start", 9000, prefix="0: ")]
-    lines += [
-        record("eval_start", 20_000 + r, prefix=f"{r}: ", samples_count=64) for r in range(2)
-    ]
+    lines += [record("eval_start", 20_000 + r, prefix=f"{r}: ", samples_count=64) for r in range(2)]
     lines += [record("eval_stop", 25_000 + r, prefix=f"{r}: ", samples_count=64) for r in range(2)]
     log = told(tmp_path, lines)
     assert len(log.logs) == 1

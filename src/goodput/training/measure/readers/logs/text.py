@@ -16,7 +16,12 @@ from goodput.core.notes import Note
 from goodput.training.measure.eventlog import ProcessLog
 from goodput.training.measure.readers.logs.clock import YearlessClock
 from goodput.training.measure.readers.logs.story import UNKNOWN, Finish, Launch, Placed
-from goodput.training.measure.readers.logs.tell import notes_about, place_all, process_logs
+from goodput.training.measure.readers.logs.tell import (
+    notes_about,
+    place_all,
+    process_logs,
+    settle_first,
+)
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -154,13 +159,14 @@ class TextLog:
 
     def finish(self) -> tuple[Note, ...]:
         """Return what was noted about the file."""
+        placed = self._placed()
         notes = dict(self.story.notes)
         if self.story.clock.guessed:
             notes["stamps without a year: it is taken from the file's own time"] = 1
         if self._rest.strip():
             notes["the last line has no end: it may be torn, and is not used"] = 1
         zoneless = self.story.zoneless or len(self.formats) > 1
-        return notes_about(self._placed(), notes, name=self.name, zoneless=zoneless)
+        return notes_about(placed, notes, name=self.name, zoneless=zoneless)
 
     def logs(self) -> list[Callable[[int], ProcessLog]]:
         """Return one builder per launch."""
@@ -176,6 +182,7 @@ class TextLog:
 
     def _placed(self) -> list[tuple[Launch, Placed]]:
         self.story.settle()
+        settle_first(self.story.launches, self.story.notes)
         return place_all(self.story.launches, latest_ns=self.story.latest_ns)
 
     def _process_logs(self) -> list[ProcessLog]:
