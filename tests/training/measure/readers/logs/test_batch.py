@@ -97,10 +97,21 @@ def test_the_next_launch_without_a_word_takes_the_stride_of_the_one_before() -> 
     assert reach(progress, story, 1000, 1010) == [10, 10]
 
 
-def test_a_late_first_line_covers_one_step() -> None:
-    story = Story(0)
-    assert reach(Progress(), story, 5000, 5010) == [1, 10]
-    assert len(story.notes) == 1
+def test_the_only_line_of_a_launch_covers_all_steps_so_far_if_they_are_few() -> None:
+    assert reach(Progress(), Story(0), 100) == [100]
+    assert reach(Progress(), Story(0), 101) == [1]
+
+
+def test_the_second_line_shows_what_the_first_covers() -> None:
+    story, progress, steps = Story(0), Progress(), StepBatch()
+    steps.add(61 - progress.reach(61, story, steps) + 1, covers=61, seconds=122.0, data_s=61.0)
+    assert progress.reach(62, story, steps) == 1
+    assert progress.resized == 1
+    (item,) = (item for item in story.now.items if isinstance(item, Steps))
+    assert (item.first.tolist(), item.covers.tolist()) == ([61], [1])
+    assert item.duration_ns.tolist() == [2 * NS]
+    assert item.data_ns is not None
+    assert item.data_ns.tolist() == [NS]
 
 
 def test_a_jump_that_cannot_be_leaves_the_count_as_it_was() -> None:

@@ -37,6 +37,11 @@ def test_intervals_last_from_line_to_line_and_copies_count_once(tmp_path: Path) 
     assert rows[2][2:] == (at(f"{DAY} 01:00:20"), 11.0)
 
 
+def test_a_log_that_begins_late(tmp_path: Path) -> None:
+    rows = told(tmp_path, [timer(70, "01:00:10"), timer(80, "01:00:20")]).steps()
+    assert [row[:2] for row in rows] == [(61, 10), (71, 10)]
+
+
 def test_without_throughput_lines_the_plain_ones_serve(tmp_path: Path) -> None:
     rows = told(tmp_path, [plain(10, "01:00:10"), plain(20, "01:00:20")]).steps()
     assert [row[:2] for row in rows] == [(1, 10), (11, 10)]

@@ -128,10 +128,22 @@ def test_a_loaded_checkpoint_says_where_the_launch_goes_on(tmp_path: Path) -> No
     assert result.steps()[0][:2] == (501, 10)
 
 
-def test_a_file_that_begins_late_does_not_claim_the_steps_before(tmp_path: Path) -> None:
-    result = told(tmp_path, [START, line(5010, 1000), line(5020, 1000)])
-    assert [row[:2] for row in result.steps()] == [(5010, 1), (5011, 10)]
-    assert result.noted("first step line") == 1
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (5010, 5020, [(5001, 10), (5011, 10)]),
+        (61, 62, [(61, 1), (62, 1)]),
+        (10, 20, [(1, 10), (11, 10)]),
+    ],
+)
+def test_the_second_line_shows_what_the_first_covers(
+    tmp_path: Path, first: int, second: int, expected: list[tuple[int, int]]
+) -> None:
+    evaluation = f" validation loss at iteration {first} | lm loss value: 8.0E+00 | "
+    for between in ([], [evaluation]):
+        result = told(tmp_path, [START, line(first, 1000), *between, line(second, 1000)])
+        assert [row[:2] for row in result.steps()] == expected
+        assert [row[3] for row in result.steps()] == [float(covers) for _, covers in expected]
 
 
 def test_an_evaluation_between_dated_lines_is_what_no_step_covers(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from goodput.training.measure.readers.logs.story import (
 from goodput.training.measure.readers.logs.text import Story
 
 LONGEST_FIRST: Final = 100
-"""The first step line of a file covers all steps so far if there are not more than these (trainers
+"""The only step line of a file covers all steps so far if there are not more than these (trainers
 log every 1, 10, 20, 50 or 100 steps unless told otherwise)."""
 LONGEST_S: Final = LONGEST_NS / NS
 LARGEST_JUMP: Final = 10**6
@@ -94,6 +94,19 @@ class StepBatch:
             launch.add(*self._packed)
             self._packed.clear()
 
+    def resize_last(self, covers: int, launch: Launch) -> None:
+        """Let the last record cover another number of steps, its time in proportion."""
+        self.flush(launch)
+        item = next((item for item in reversed(launch.items) if isinstance(item, Steps)), None)
+        if item is None or covers == item.covers[-1]:
+            return
+        before = int(item.covers[-1])
+        item.first[-1] += before - covers
+        item.covers[-1] = covers
+        for column in (item.duration_ns, item.data_ns, *(lasted for _, lasted in item.parts)):
+            if column is not None and column[-1] > 0:
+                column[-1] = int(column[-1]) * covers // before
+
     def _pack(self) -> None:
         """Turn what was collected into columns: a tenth of the memory."""
         at = as_ints(self._at)
@@ -126,6 +139,10 @@ class Progress:
         self._stride = 1
         self._next: int | None = None
         self._launch: Launch | None = None
+        self._guess = 0
+        """Steps that the first line may cover at most; the second line shows. 0 = known."""
+        self.resized = 0
+        """What the first line covers, as the last call showed; 0 = it showed nothing."""
 
     def resumed(self, next_step: int) -> None:
         """A line said which step the launch begins with."""
@@ -138,7 +155,9 @@ class Progress:
             ValueError: no job has so many steps, or no line so many.
         """
         check(step=last)
-        if story.now is not self._launch:
+        self.resized = 0
+        entering = story.now is not self._launch
+        if entering:
             self._enter(last, story)
         if last <= self.done:
             if self.done - last <= LATE_COPIES * self._stride:
@@ -149,19 +168,22 @@ class Progress:
         covers = last - self.done
         if covers > LARGEST_JUMP:
             raise ValueError(f"{covers} steps on one line")
+        if self._guess and not entering:
+            self.resized = min(covers, self._guess)
+            steps.resize_last(self.resized, story.now)
+            self._guess = 0
         self._stride, self.done = covers, last
         return covers
 
     def _enter(self, last: int, story: Story) -> None:
         """First step line of a launch."""
+        self._guess = 0
         if self._next is not None:
             self.done = min(self._next, last) - 1
         elif self._launch is not None:
             self.done = max(last - self._stride, self._before)
-        elif last - self._before <= LONGEST_FIRST:
-            self.done = self._before
         else:
-            self.done = last - 1
-            story.note("the first step line does not say how many steps it covers: one is taken")
+            self._guess = last - self._before
+            self.done = self._before if self._guess <= LONGEST_FIRST else last - 1
         self._next = None
         self._launch = story.now

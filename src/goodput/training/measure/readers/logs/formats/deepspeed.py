@@ -89,6 +89,8 @@ class DeepSpeed:
         covers = self._progress.reach(last, story, self._steps)
         if not covers:
             return
+        if self._progress.resized and self._waiting is not None:
+            self._waiting = self._waiting._replace(covers=self._progress.resized)
         at = stamp_ns(line, story.clock)
         if not self._evaluated and samples_per_s and UNKNOWN not in {at, self._before_ns}:
             # Samples a step: the least of what plain intervals say, for a stall only adds.
