@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -132,8 +133,13 @@ def _kin(logs: Sequence[ProcessLog], i: int, j: int) -> str:
 
 def _related(a: ProcessLog, b: ProcessLog) -> bool:
     """Whether one of two files lies in the folder of the other, or below it."""
-    x, y = Path(a.path).absolute().parent, Path(b.path).absolute().parent
+    x, y = _folder(a.path), _folder(b.path)
     return x == y or x in y.parents or y in x.parents or x.parent == y.parent
+
+
+@lru_cache(maxsize=65_536)
+def _folder(path: str) -> Path:
+    return Path(path).absolute().parent
 
 
 def _overlap(a: ProcessLog, b: ProcessLog) -> bool:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +37,7 @@ def read_lightning_csv(path: Path, name: str) -> Told:
     steps: list[int] = []
     seconds: list[float] = []
     text = path.read_text(encoding="utf-8", errors="replace").replace("\0", "")
-    for row in csv.DictReader(io.StringIO(text)):
+    for row in _rows(text):
         step = _number(row.get("step"))
         if step is None or not _trains(row):
             notes[_NO_STEPS] = notes.get(_NO_STEPS, 0) + (step is None)
@@ -61,9 +62,17 @@ def read_lightning_csv(path: Path, name: str) -> Told:
     )  # fmt: skip
 
 
+def _rows(text: str) -> Iterator[dict[str | None, object]]:
+    """The rows up to the first that csv cannot take (a field beyond 128 KiB)."""
+    try:
+        yield from csv.DictReader(io.StringIO(text))
+    except csv.Error:
+        return
+
+
 def _trains(row: dict[str | None, object]) -> bool:
     """Whether a row holds anything but validation."""
-    filled = [str(key) for key, value in row.items() if value not in {"", None} and key is not None]
+    filled = [str(key) for key, value in row.items() if value and key is not None]
     others = [key for key in filled if key not in {"step", "epoch"}]
     return not others or not all(key.startswith(("val", "test")) for key in others)
 

@@ -95,6 +95,30 @@ def _masked(data: bytes) -> int:
 
 
 def _event(record: bytes) -> Event:
+    """Decode an event; the usual one, with one short scalar, without a loop over fields."""
+    size = len(record)
+    if 20 < size < 128 and record[0] == 0x09 and record[9] == 0x10:
+        step, at = _varint(record, 10)
+        tag = at + 6
+        number = size - 5
+        if (
+            tag < number
+            and record[at] == 0x2A
+            and record[at + 1] == size - at - 2
+            and record[at + 2] == 0x0A
+            and record[at + 3] == size - at - 4
+            and record[at + 4] == 0x0A
+            and record[at + 5] == number - tag
+            and record[number] == 0x15
+        ):
+            name = record[tag:number].decode("utf-8", "replace")
+            value = Value(name, _FLOAT.unpack_from(record, number + 1)[0])
+            step = step - 2**64 if step >= 2**63 else step
+            return Event(_DOUBLE.unpack_from(record, 1)[0], step, (value,))
+    return _any_event(record)
+
+
+def _any_event(record: bytes) -> Event:
     wall, step = 0.0, 0
     values: tuple[Value, ...] = ()
     for field, wire, at, end in fields(record, 0, len(record)):

@@ -174,3 +174,18 @@ def test_the_library_reads_what_our_writer_wrote(tmp_path: Path) -> None:
     told = [(e.wall_time, e.step, "train/loss", e.value) for e in theirs.Scalars("train/loss")]
     assert [row for row in scalars(path) if row[2] == "train/loss"] == told
     assert struct.calcsize("<QI") == 12
+
+
+@given(
+    st.integers(-(2**63), 2**63 - 1), st.text(min_size=1, max_size=120), st.floats(width=32),
+    st.booleans(),
+)  # fmt: skip
+def test_every_event_is_read_back(step: int, tag: str, number: float, tensor: bool) -> None:  # noqa: FBT001
+    name = tag.encode("utf-8", "replace").decode()
+    record = event(T0, step, {name: number}, tensor=tensor)
+    (back,) = events_of(framed(record), Damage())
+    assert (back.wall_time, back.step) == (T0, step)
+    ((told, value),) = back.values
+    assert told == name
+    assert value is not None
+    assert struct.pack("<f", value) == struct.pack("<f", number)

@@ -7,10 +7,8 @@ from typing import Final
 from goodput.core.notes import Note
 from goodput.training.measure.eventlog import ProcessLog
 from goodput.training.measure.readers.logs.story import (
-    Happening,
     Launch,
     Placed,
-    Steps,
     anchored,
     length_ns,
     place,
@@ -21,46 +19,10 @@ INFERRED: Final = "times of lines without a stamp, inferred from durations and t
 ADRIFT: Final = "no line carries a time: the file's own time is taken as the end"
 ZONELESS: Final = "stamps without a time zone are taken as UTC"
 
-UNSAID: Final = "the first step line shows a resumed run that does not say where it resumed"
 _ENDINGS: Final = frozenset(
     {".csv", ".err", ".gz", ".json", ".jsonl", ".log", ".out", ".parquet"}
     | {".txt", ".wandb", ".xz", ".zst"}
 )
-
-
-def settle_first(launches: list[Launch], notes: dict[str, int]) -> None:
-    """Let the first record of a launch cover no more steps than the ones after it.
-
-    A log that begins with step 70 and goes on every 10 steps is a resumed one that does not say so.
-
-    Args:
-        launches: as read; their first records are changed.
-        notes: where that is counted.
-    """
-    for launch in launches:
-        items = launch.items
-        where = [i for i, item in enumerate(items) if isinstance(item, Steps) and item.first.size]
-        if not where or any(isinstance(x, Happening) and x.kind == "resumed" for x in items):
-            continue
-        opening = items[where[0]]
-        assert isinstance(opening, Steps)
-        covers = [int(c) for i in where[:2] for c in items[i].covers[:2]]  # type: ignore[union-attr]
-        if len(covers) > 1 and covers[0] > covers[1] and covers[0] % covers[1] == 0:
-            items[where[0]] = _shorter(opening, covers[1])
-            notes[UNSAID] = notes.get(UNSAID, 0) + 1
-
-
-def _shorter(steps: Steps, covers: int) -> Steps:
-    """The same records, the first covering its last steps only."""
-    first, all_covers, lasted = (
-        column.copy() for column in (steps.first, steps.covers, steps.duration_ns)
-    )
-    before = int(all_covers[0])
-    first[0] += before - covers
-    all_covers[0] = covers
-    if lasted[0] > 0:
-        lasted[0] = lasted[0] * covers // before
-    return steps._replace(first=first, covers=all_covers, duration_ns=lasted)
 
 
 def place_all(launches: list[Launch], *, latest_ns: int) -> list[tuple[Launch, Placed]]:

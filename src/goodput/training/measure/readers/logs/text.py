@@ -20,7 +20,6 @@ from goodput.training.measure.readers.logs.tell import (
     notes_about,
     place_all,
     process_logs,
-    settle_first,
 )
 
 if TYPE_CHECKING:
@@ -182,7 +181,6 @@ class TextLog:
 
     def _placed(self) -> list[tuple[Launch, Placed]]:
         self.story.settle()
-        settle_first(self.story.launches, self.story.notes)
         return place_all(self.story.launches, latest_ns=self.story.latest_ns)
 
     def _process_logs(self) -> list[ProcessLog]:

@@ -3,8 +3,6 @@
 import re
 from typing import Final
 
-import msgspec
-
 from goodput.training.measure.readers.logs.batch import StepBatch
 from goodput.training.measure.readers.logs.clock import iso_ns
 from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Happening
@@ -12,20 +10,13 @@ from goodput.training.measure.readers.logs.text import Story
 
 _LINE: Final = re.compile(
     rb"^\[(\d{4}-\d\d-\d\dT[\d:.]+)\] \[(\d+)\] \[(\w+)\] \[(\w+)\] \[#?(\w+)\] "
-    rb"\[(BEGIN|END|INSTANT)\] (\{.*)$"
+    rb"\[(BEGIN|END)\] \{(?:[^{}]*?\"global_step\": (\d{1,15}))?"
 )
 _SPANS: Final = {
     b"init": "init", b"load_ckpt": "restore", b"load": "restore", b"resume": "restore",
     b"evaluate": "evaluation", b"predict": "evaluation", b"save": "checkpoint",
 }  # fmt: skip
 _BETWEEN: Final = "steps that were not logged one by one: known from the step of the next record"
-
-
-class _Content(msgspec.Struct):
-    global_step: int | None = None
-
-
-_decode = msgspec.json.Decoder(_Content).decode
 
 
 class DLRoverEvents:
@@ -46,13 +37,12 @@ class DLRoverEvents:
         found = _LINE.match(line)
         if found is None:
             return
-        stamp, pid, key, _, name, edge, text = found.groups()
+        stamp, pid, key, _, name, edge, number = found.groups()
         at = iso_ns(stamp)
-        try:
-            step = _decode(text).global_step
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            story.note("records whose JSON cannot be decoded")
+        if not line.rstrip().endswith(b"}"):
+            story.note("records whose JSON does not close; skipped")
             return
+        step = int(number) if number is not None else None
         if at == UNKNOWN:
             return
         if pid != self._pid:
