@@ -20,8 +20,9 @@ from goodput.training.measure.eventlog import (
     SpanColumns,
     StepColumns,
 )
+from goodput.training.measure.readers.logs.batch import LARGEST_JUMP, LONGEST_S
 from goodput.training.measure.readers.logs.clock import unix_ns
-from goodput.training.measure.readers.logs.story import NS, UNKNOWN
+from goodput.training.measure.readers.logs.story import LARGEST_STEP, NS, UNKNOWN
 from goodput.training.measure.readers.whole import Told, unreadable
 
 WRITER: Final = "ml-goodput-measurement reader"
@@ -122,7 +123,9 @@ def _take(entry: Mapping[str, object], attempts: list[_Attempt], notes: dict[str
 
 def _step(entry: Mapping[str, object], now: _Attempt) -> bool:
     at, step = _at(entry, "step_start_time"), entry.get("step_count")
-    if at == UNKNOWN or not isinstance(step, int) or abs(step) >= 2**53:
+    if at == UNKNOWN or not isinstance(step, int) or not 0 <= step <= LARGEST_STEP:
+        return False
+    if now.steps and step - now.steps[-1][0] > LARGEST_JUMP:
         return False
     now.steps.append((step, at))
     return True
@@ -178,7 +181,7 @@ def _checkpoint(entry: Mapping[str, object], now: _Attempt, notes: dict[str, int
         "checkpointer",
     ):
         at, seconds = _at(entry, f"{stem}_start_time"), entry.get(f"{stem}_duration_secs")
-        if at == UNKNOWN or not isinstance(seconds, int | float) or not 0 <= seconds < 1e8:
+        if at == UNKNOWN or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_S:
             continue
         lasted = round(seconds * NS)
         now.spans.append((Label("checkpoint" if saves else "restore", ""), at, lasted))

@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from goodput.core.timeline import Ints, as_ints
-from goodput.training.measure.readers.logs.batch import LONGEST_FIRST
-from goodput.training.measure.readers.logs.story import Launch, Steps
+from goodput.training.measure.readers.logs.batch import LARGEST_JUMP, LONGEST_FIRST
+from goodput.training.measure.readers.logs.story import LARGEST_STEP, Launch, Steps
 
 ONE_TAKEN: Final = "the first record does not say how many steps it covers: one is taken"
 BACK: Final = "step numbers that go back inside one file: training was rolled back there"
+INSANE: Final = "records left out: a step beyond 10^12, or a jump of more than 10^6 steps"
 
 
 class Series(NamedTuple):
@@ -36,7 +37,7 @@ def add_series(launch: Launch, series: Series, notes: dict[str, int]) -> None:
         series: its records; several of one step count once (the last of them).
         notes: where to count what the reader of a report should know.
     """
-    step, at, data = _once_per_step(series)
+    step, at, data = _once_per_step(_sane(series, notes))
     if not step.size:
         return
     stride = stride_of(step)
@@ -66,6 +67,24 @@ def first_number(step: Ints, stride: int) -> int:
     if stride == 1:
         return 0 if int(step.min()) == 0 else 1
     return 0 if bool(((step + 1) % stride == 0).mean() > 0.5) else 1
+
+
+def _sane(series: Series, notes: dict[str, int]) -> Series:
+    """Leave out steps that no job has; they come from damage, or the axis is no step."""
+    step = series.step
+    keep = (step >= 0) & (step <= LARGEST_STEP)
+    reached = -1
+    for i, n in enumerate(step.tolist()) if int(step.max(initial=0)) > LARGEST_JUMP else ():
+        if keep[i] and 0 <= reached < n - LARGEST_JUMP:
+            keep[i] = False
+        elif keep[i]:
+            reached = n
+    left_out = int(step.size - keep.sum())
+    if not left_out:
+        return series
+    notes[INSANE] = notes.get(INSANE, 0) + left_out
+    data = series.data_ns
+    return Series(step[keep], series.at_ns[keep], None if data is None else data[keep])
 
 
 def _once_per_step(series: Series) -> tuple[Ints, Ints, Ints | None]:

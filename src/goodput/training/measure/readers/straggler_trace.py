@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from goodput.core.events import Process
 from goodput.core.notes import Note
 from goodput.core.timeline import Ints, as_ints
 from goodput.training.measure.eventlog import NO_ENDS, NO_SPANS, ProcessLog, StepColumns
+from goodput.training.measure.readers.logs.batch import LONGEST_S
+from goodput.training.measure.readers.logs.story import NS
 from goodput.training.measure.readers.whole import Told, unreadable
 
 WRITER: Final = "straggler trace reader"
@@ -58,11 +61,11 @@ def read_straggler_trace(path: Path, name: str) -> Told:
     steps, row = np.unique(step, return_inverse=True)
     length_s = np.zeros(steps.size)
     np.maximum.at(length_s, row, end_s)
-    length = (length_s.astype(np.float64) * 1e9).round().astype(np.int64)
+    length = _ns(length_s)
     start = (
         path.stat().st_mtime_ns - int(length.sum()) + np.concatenate(([0], length.cumsum()[:-1]))
     )
-    work = (work_s.astype(np.float64) * 1e9).round().astype(np.int64)
+    work = _ns(work_s)
     world = max(_world(path), int(rank.max()) + 1)
     job = path.name.removesuffix(".parquet").removeprefix("trace-")
     logs = tuple(
@@ -77,6 +80,12 @@ def read_straggler_trace(path: Path, name: str) -> Told:
             Note(level="info", text=_BUBBLES, where=name),
         ),
     )
+
+
+def _ns(seconds: npt.NDArray[np.float64]) -> Ints:
+    """Durations as ns; what is no sensible number counts as 0."""
+    sensible = (seconds >= 0) & (seconds <= LONGEST_S)
+    return (np.where(sensible, seconds, 0.0).astype(np.float64) * NS).round().astype(np.int64)
 
 
 def _rank_log(

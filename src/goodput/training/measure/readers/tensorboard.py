@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from goodput.core.timeline import as_ints
+from goodput.training.measure.readers.logs.batch import LARGEST_JUMP, LONGEST_S
 from goodput.training.measure.readers.logs.clock import unix_ns
 from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Happening, Launch
 from goodput.training.measure.readers.series import Series, add_series
@@ -57,7 +58,7 @@ def read_tensorboard(path: Path, name: str) -> Told:
         add_series(launch, _series(steps, walls, read.kept[_DATA_TAG]), notes)
         notes[f"steps are taken from the scalar {lead!r}"] = 1
     for at, seconds in read.evaluations:
-        if 0 < seconds < 1e8:
+        if 0 < seconds <= LONGEST_S:
             launch.add(Happening("span", "evaluation", at, round(seconds * NS)))
     return told_of([launch], notes, path=path, name=name, writer=WRITER, job=job_of(path))
 
@@ -106,10 +107,14 @@ def _series(steps: list[int], walls: list[int], waits: dict[int, float]) -> Seri
     step = as_ints(steps)
     data = None
     if waits:  # torchtitan: the mean over the steps since the record before
-        seconds = np.array([max(waits.get(n, 0.0), 0.0) for n in steps])
-        covers = np.maximum(np.diff(step, prepend=0), 1)
-        data = (seconds * covers * NS).astype(np.int64)
+        seconds = np.array([_sensible(waits.get(n, 0.0)) for n in steps])
+        covers = np.clip(np.diff(step, prepend=0), 1, LARGEST_JUMP)
+        data = (np.clip(seconds * covers, 0, LONGEST_S) * NS).astype(np.int64)
     return Series(step, as_ints(walls), data)
+
+
+def _sensible(seconds: float) -> float:
+    return seconds if 0 <= seconds <= LONGEST_S else 0.0
 
 
 def _damages(damage: Damage) -> dict[str, int]:

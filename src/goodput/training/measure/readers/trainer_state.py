@@ -6,7 +6,16 @@ from typing import Final
 import msgspec
 
 from goodput.core.timeline import as_ints
-from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Happening, Launch, Steps
+from goodput.training.measure.readers.logs.batch import LARGEST_JUMP, LONGEST_S
+from goodput.training.measure.readers.logs.story import (
+    LARGEST_STEP,
+    NS,
+    UNKNOWN,
+    Happening,
+    Launch,
+    Steps,
+)
+from goodput.training.measure.readers.series import INSANE
 from goodput.training.measure.readers.whole import Told, told_of, unreadable
 
 WRITER: Final = "trainer_state reader"
@@ -55,7 +64,7 @@ def read_trainer_state(path: Path, name: str) -> Told:
         return unreadable(name, f"not a whole trainer_state.json ({error}); ignored")
     notes = {_DATELESS: 1}
     launch = Launch()
-    entries = [entry for entry in state.log_history if entry.step >= 0]
+    entries = _sane(state.log_history, notes)
     per_step = _seconds_per_step(entries, state, notes)
     _tell(launch, entries, per_step)
     _unfinished(state, notes)
@@ -71,6 +80,19 @@ def read_trainer_state(path: Path, name: str) -> Told:
         job=_job(path),
         warnings=frozenset({_UNTIMED, _CONTRADICTION}),
     )
+
+
+def _sane(entries: list[_Entry], notes: dict[str, int]) -> list[_Entry]:
+    """Entries whose step a job can have reached."""
+    kept: list[_Entry] = []
+    reached = 0.0
+    for entry in entries:
+        if not 0 <= entry.step <= LARGEST_STEP or entry.step - reached > LARGEST_JUMP:
+            notes[INSANE] = notes.get(INSANE, 0) + 1
+            continue
+        kept.append(entry)
+        reached = max(reached, entry.step)
+    return kept
 
 
 def _job(path: Path) -> str:
@@ -119,7 +141,7 @@ def _tell(launch: Launch, entries: list[_Entry], per_step_s: float) -> None:
                 )
             )
             reached = step
-        if entry.eval_runtime is not None and 0 <= entry.eval_runtime < 1e9:
+        if entry.eval_runtime is not None and 0 <= entry.eval_runtime <= LONGEST_S:
             length = round(entry.eval_runtime * NS)
             launch.add(Happening("span", "evaluation", duration_ns=length))
 

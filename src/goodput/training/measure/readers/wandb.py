@@ -9,6 +9,7 @@ import msgspec
 
 from goodput.core.timeline import as_ints
 from goodput.training.measure.readers.leveldb_log import HEADER, Damage, records_of
+from goodput.training.measure.readers.logs.batch import LONGEST_S
 from goodput.training.measure.readers.logs.clock import unix_ns
 from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Finish, Happening, Launch
 from goodput.training.measure.readers.series import Series, add_series
@@ -74,7 +75,7 @@ def _launch(run: _Run, key: str, notes: dict[str, int]) -> Launch:
     add_series(launch, Series(as_ints([int(row[key]) for row in rows]), at), notes)
     for row in run.rows:
         seconds = row.get("eval/runtime", -1.0)
-        if 0 < seconds < 1e8:
+        if 0 < seconds <= LONGEST_S:
             ended = unix_ns(row.get("_timestamp", -1.0))
             launch.add(Happening("span", "evaluation", ended, round(seconds * NS)))
     if run.exit_code is not None:

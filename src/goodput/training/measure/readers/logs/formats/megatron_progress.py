@@ -4,8 +4,9 @@ import re
 from typing import Final
 
 from goodput.core.timeline import as_ints
+from goodput.training.measure.readers.logs.batch import LARGEST_JUMP
 from goodput.training.measure.readers.logs.clock import iso_ns
-from goodput.training.measure.readers.logs.story import UNKNOWN, Happening, Steps
+from goodput.training.measure.readers.logs.story import UNKNOWN, Happening, Steps, check
 from goodput.training.measure.readers.logs.text import Story
 
 _LINE: Final = re.compile(
@@ -66,8 +67,11 @@ class MegatronProgress:
         if what.startswith(b"Saving"):
             return  # an asynchronous save that begins: only its end counts
         flops = _FLOPS.search(what)
+        check(step=iteration)
         if iteration > self._reached:
             covers = iteration - self._reached
+            if covers > LARGEST_JUMP:
+                raise ValueError(f"{covers} steps between two checkpoints")
             story.now.add(
                 Steps(as_ints([self._reached + 1]), as_ints([covers]), as_ints([at]), as_ints([-1]))
             )

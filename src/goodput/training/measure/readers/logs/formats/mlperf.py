@@ -9,7 +9,13 @@ from typing import Final
 import msgspec
 
 from goodput.training.measure.readers.logs.batch import StepBatch
-from goodput.training.measure.readers.logs.story import UNKNOWN, Finish, Happening, Launch
+from goodput.training.measure.readers.logs.story import (
+    UNKNOWN,
+    Finish,
+    Happening,
+    Launch,
+    check,
+)
 from goodput.training.measure.readers.logs.text import Story
 
 _MARK: Final = b":::MLLOG {"
@@ -89,6 +95,7 @@ class MLPerf:
         self._steps.flush(story.now)
 
     def _take(self, record: _Record, prefix: bytes, story: Story) -> None:
+        check(at_ns=round(record.time_ms) * _MS)
         at = round(record.time_ms) * _MS
         key = record.key
         if key == "init_start":
