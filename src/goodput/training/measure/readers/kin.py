@@ -78,7 +78,11 @@ def _by_name(logs: Sequence[ProcessLog], unite: Callable[[int, int], None]) -> N
     """Logs of one job name, or of one scheduler id, are of one job."""
     first: dict[object, int] = {}
     for i, log in enumerate(logs):
-        keys: list[object] = [("job", log.header.job), *aliases_of(log)]
+        keys: list[object] = [("job", log.header.job), *log.aliases]
+        path = Path(log.path)
+        if _ID_IN_NAME.search(path.name):
+            # train-123.out and train-123.err; the number alone may be a rank or a trial
+            keys.append((_folder(log.path), path.name.split(".")[0]))
         for key in keys:
             unite(first.setdefault(key, i), i)
 

@@ -184,6 +184,12 @@ def test_two_jobs_of_one_folder_stay_two(tmp_path: Path) -> None:
     assert jobs(told_by(tmp_path)) == ["a", "b"]
 
 
+def test_a_number_in_the_name_joins_no_two_logs(tmp_path: Path) -> None:
+    stdout(tmp_path / "small-01.log", 1, 100, "10:01:00")
+    stdout(tmp_path / "large-01.log", 1, 100, "10:01:30")
+    assert jobs(told_by(tmp_path)) == ["large-01", "small-01"]
+
+
 def test_folders_apart_are_not_joined(tmp_path: Path) -> None:
     stdout(tmp_path / "x" / "deep" / "slurm-77.out", 1, 100, "10:31:00")
     session(tmp_path / "y" / "run" / NAME, at("2026-05-01 10:30:30"), 1, 100)
