@@ -29,6 +29,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "doctor": Entry("goodput.cli.doctor:doctor", "Check this machine and installation."),
     "report": Entry("goodput.cli.report:report", "Report where the time of a run went."),
     "train compact": Entry("goodput.cli.train.compact:compact", "Many event files as one."),
+    "train profile": Entry("goodput.cli.train.profile:profile", "Try a log profile on a log."),
     "train record": Entry("goodput.cli.train.record:record", "Run a command and record the job."),
     "train report": Entry("goodput.cli.train.report:report", "Account for a job's time."),
 }

@@ -22,7 +22,9 @@ from goodput.training.measure.readers.lightning_csv import (
     looks_like_lightning_csv,
     read_lightning_csv,
 )
-from goodput.training.measure.readers.logs.registry import looks_like_log, open_log
+from goodput.training.measure.readers.logs.patience import bounded
+from goodput.training.measure.readers.logs.profile import Profile
+from goodput.training.measure.readers.logs.registry import looks_like_log, open_log, open_profiled
 from goodput.training.measure.readers.sacct_json import looks_like_sacct_json, read_sacct_json
 from goodput.training.measure.readers.sacct_text import looks_like_sacct, read_sacct
 from goodput.training.measure.readers.sniff import looks_like_events, skip_reason
@@ -90,10 +92,13 @@ class Folder:
 
     Args:
         paths: event files, or folders that are searched for them at any depth.
+        profiles: users' own logs, tried before every other format.
     """
 
-    def __init__(self, paths: Sequence[Path | str]) -> None:
+    def __init__(self, paths: Sequence[Path | str], profiles: Sequence[Profile] = ()) -> None:
         self._paths = [Path(path) for path in paths]
+        self._profiles = dict.fromkeys(profiles, 0)
+        """How many files are read with each."""
         self._sources: dict[Path, Source] = {}
         self._ignored: dict[Path, Note] = {}
         self._gone: dict[Path, Note] = {}
@@ -103,7 +108,12 @@ class Folder:
 
         Raises:
             DataError: a path does not exist or cannot be opened.
+            ConfigError: a pattern of a profile takes too long on a line.
         """
+        with bounded(*(profile.tries for profile in self._profiles)):
+            return self._poll()
+
+    def _poll(self) -> bool:
         grew = False
         for path in self._paths:
             for file in _files(path):
@@ -133,7 +143,12 @@ class Folder:
             for p, s in sorted(self._sources.items())
             if s.covers() or (p.name, _size(p)) not in held
         ]
-        notes = [note for source in sources for note in source.finish()]
+        notes = [
+            Note(level="warning", text="no file is of this profile", where=printable(profile.path))
+            for profile, files in self._profiles.items()
+            if not files
+        ]
+        notes.extend(note for source in sources for note in source.finish())
         notes.extend([*self._ignored.values(), *self._gone.values()])
         processes, twins = without_twins(_aligned(sources))
         processes, joined = join(processes)
@@ -158,6 +173,12 @@ class Folder:
                 head = opened.read(4096)
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror})", path=file) from error
+        for profile in self._profiles:
+            if b"\0" not in head and (log := open_profiled(file, printable(file), profile)):
+                self._profiles[profile] += 1
+                self._sources[file] = log
+                self._ignored.pop(file, None)
+                return
         for detects, opener in FORMATS:
             if detects(file, head):
                 self._sources[file] = opener(file, printable(file))
@@ -171,16 +192,18 @@ class Folder:
         )
 
 
-def read(paths: Sequence[Path | str]) -> EventLog:
+def read(paths: Sequence[Path | str], profiles: Sequence[Profile] = ()) -> EventLog:
     """Return the events of files and folders.
 
     Args:
         paths: event files, or folders that are searched for them at any depth.
+        profiles: users' own logs, tried before every other format.
 
     Raises:
         DataError: a path does not exist, or holds no event at all.
+        ConfigError: a pattern of a profile takes too long on a line.
     """
-    folder = Folder(paths)
+    folder = Folder(paths, profiles)
     folder.poll()
     return folder.log()
 

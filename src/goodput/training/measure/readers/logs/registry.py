@@ -18,10 +18,12 @@ from goodput.training.measure.readers.logs.formats.nanogpt import ModdedNanoGpt,
 from goodput.training.measure.readers.logs.formats.nccl import NcclWatchdog
 from goodput.training.measure.readers.logs.formats.nemo import NeMo
 from goodput.training.measure.readers.logs.formats.overflow import Overflow
+from goodput.training.measure.readers.logs.formats.profile import ProfileFormat
 from goodput.training.measure.readers.logs.formats.slurm import Slurm
 from goodput.training.measure.readers.logs.formats.stamps import Stamps
 from goodput.training.measure.readers.logs.formats.torchelastic import CycleProfile, TorchElastic
 from goodput.training.measure.readers.logs.formats.torchtitan import TorchTitan
+from goodput.training.measure.readers.logs.profile import Profile
 from goodput.training.measure.readers.logs.text import DAMAGED, PACKED, LogFormat, TextLog, pieces
 
 SAMPLE_BYTES: Final = 1 << 20
@@ -75,6 +77,18 @@ def looks_like_log(path: Path, head: bytes) -> bool:
 def open_log(path: Path, name: str) -> TextLog:
     """Open a text log."""
     return TextLog(path, name, formats_of(path, b""))
+
+
+def open_profiled(path: Path, name: str, profile: Profile) -> TextLog | None:
+    """Open a text log that a profile describes; None if it is of another kind.
+
+    The profile takes the place of a trainer's format; launchers' lines are read beside it.
+    """
+    sample = _sample(path, b"")
+    if not profile.reads(sample):
+        return None
+    beside = [*_signed(LAUNCHERS, sample), *_signed(ASIDES, sample)]
+    return TextLog(path, name, [ProfileFormat(profile), *beside])
 
 
 def _signed(kinds: tuple[Callable[[], LogFormat], ...], sample: bytes) -> list[LogFormat]:

@@ -31,7 +31,7 @@ LONGEST_LINE_BYTES: Final = 8 << 20
 DAMAGED_LINES: Final = "lines with numbers that cannot be: damaged, and not used"
 PACKED: Final = frozenset({".gz", ".xz"})
 DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-_COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Story:
@@ -196,7 +196,7 @@ class TextLog:
     def _take(self, chunk: bytes) -> None:
         data = self._rest + chunk
         if b"\x1b" in data:
-            data = _COLOURS.sub(b"", data)
+            data = COLOURS.sub(b"", data)
         if b"\r" in data:
             data = data.replace(b"\r", b"\n")  # the empty lines of \r\n harm nobody
         if not self._hinted:
