@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from goodput.core.timeline import as_ints
+from goodput.training.measure.readers.logs.batch import LONGEST_S
 from goodput.training.measure.readers.logs.story import NS, UNKNOWN, Launch
 from goodput.training.measure.readers.series import Series, add_series
 from goodput.training.measure.readers.tensorboard import job_of
@@ -47,7 +48,7 @@ def read_lightning_csv(path: Path, name: str) -> Told:
     if not steps:
         return unreadable(name, "metrics.csv without a row of training; ignored")
     launch = Launch()
-    timed = all(s > 0 for s in seconds)
+    timed = all(0 < s <= LONGEST_S for s in seconds)
     at = np.full(len(steps), UNKNOWN, np.int64)
     if timed:
         end = path.stat().st_mtime_ns
