@@ -33,12 +33,12 @@ class _StuckError(Exception):
 
 
 @contextmanager
-def bounded(*tries: Tries, longest_s: int = LONGEST_MATCH_S) -> Iterator[None]:
+def bounded(*tries: Tries, longest_s: int | None = None) -> Iterator[None]:
     """Raise if one match takes longer than `longest_s` seconds, to within a second.
 
     Args:
         tries: they count the matches that are tried inside; none = nothing is bounded.
-        longest_s: seconds, >= 1.
+        longest_s: seconds, >= 1; None = LONGEST_MATCH_S.
 
     Raises:
         ConfigError: a pattern takes too long on a line; the message names both.
@@ -47,6 +47,7 @@ def bounded(*tries: Tries, longest_s: int = LONGEST_MATCH_S) -> Iterator[None]:
     if not tries or not in_main or not hasattr(signal, "setitimer"):
         yield
         return
+    most_s = LONGEST_MATCH_S if longest_s is None else longest_s
     seen, looks = _sum(tries), 0
 
     def look(_number: int, _frame: object) -> None:
@@ -54,7 +55,7 @@ def bounded(*tries: Tries, longest_s: int = LONGEST_MATCH_S) -> Iterator[None]:
         number = _sum(tries)
         looks = looks + 1 if number == seen and any(one.line for one in tries) else 0
         seen = number
-        if looks * _LOOK_EVERY_S >= longest_s:
+        if looks * _LOOK_EVERY_S >= most_s:
             raise _StuckError
 
     before = signal.signal(signal.SIGALRM, look)
@@ -65,7 +66,7 @@ def bounded(*tries: Tries, longest_s: int = LONGEST_MATCH_S) -> Iterator[None]:
         stuck = next(one for one in tries if one.line)
         line = stuck.line[:60].decode(errors="replace")
         raise ConfigError(
-            f"{stuck.rule}: the pattern takes more than {longest_s} s for one line ({line!r}...). "
+            f"{stuck.rule}: the pattern takes more than {most_s} s for one line ({line!r}...). "
             "Repeats inside repeats, as in (a+)+, do that: write it without"
         ) from error
     finally:
