@@ -38,6 +38,10 @@ from goodput.training.measure.readers.trainer_state import (
     read_trainer_state,
 )
 from goodput.training.measure.readers.wandb import looks_like_wandb, read_wandb
+from goodput.training.measure.readers.wandb_summary import (
+    looks_like_wandb_summary,
+    read_wandb_summary,
+)
 from goodput.training.measure.readers.whole import whole
 
 CLOCK_AGREEMENT_NS: Final = 1_000_000
@@ -75,6 +79,7 @@ FORMATS: Final[tuple[tuple[Callable[[Path, bytes], bool], Callable[[Path, str], 
     (looks_like_events, EventFile),
     (looks_like_tensorboard, whole(read_tensorboard)),
     (looks_like_wandb, whole(read_wandb)),
+    (looks_like_wandb_summary, whole(read_wandb_summary)),
     (looks_like_lightning_csv, whole(read_lightning_csv)),
     (looks_like_trainer_state, whole(read_trainer_state)),
     (looks_like_sacct, whole(read_sacct)),

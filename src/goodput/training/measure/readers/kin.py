@@ -14,12 +14,14 @@ from goodput.training.measure.readers.logs.batch import LONGEST_FIRST
 from goodput.training.measure.readers.shift import shifted, zone_between
 
 ZONED: Final = (
-    "tensorboard reader", "wandb reader", "mlperf reader", "sacct --json reader",
+    "tensorboard reader", "wandb reader", "wandb summary reader", "mlperf reader",
+    "sacct --json reader",
     "kubernetes reader", "ml-goodput-measurement reader",
 )  # fmt: skip
 """Readers of sources that carry Unix time: others are moved to them, never they to others."""
 TRACKERS: Final = (
-    "tensorboard reader", "wandb reader", "lightning csv reader", "trainer_state reader",
+    "tensorboard reader", "wandb reader", "wandb summary reader", "lightning csv reader",
+    "trainer_state reader",
 )  # fmt: skip
 """Readers of sources whose step times are differences between records."""
 _ID_IN_NAME: Final = re.compile(r"(?:^|[-_.])j?(\d{2,10})(?:[_.]\d+)?\.(?:out|err|log|txt)(?:\.|$)")

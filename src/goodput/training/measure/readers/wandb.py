@@ -17,7 +17,7 @@ from goodput.training.measure.readers.tfrecord import fields, signed
 from goodput.training.measure.readers.whole import Told, told_of, unreadable
 
 WRITER: Final = "wandb reader"
-_STEP_KEYS: Final = (
+STEP_KEYS: Final = (
     "train/global_step", "trainer/global_step", "global_step", "train/step", "iteration", "step",
 )  # fmt: skip
 """What trainers call the step, before W&B's own count of rows."""
@@ -94,7 +94,7 @@ def _finish(run: _Run) -> Finish:
 
 def _step_key(rows: list[dict[str, float]]) -> str:
     """The name under which most rows give the training step."""
-    for key in _STEP_KEYS:
+    for key in STEP_KEYS:
         if sum(key in row for row in rows) * 2 > len(rows) > 0:
             return key
     return _COUNTER if any(_COUNTER in row for row in rows) else ""

@@ -98,7 +98,9 @@ def test_unix_times_need_no_zone_and_bad_records_are_counted(tmp_path: Path) -> 
 
 def test_nodes_and_chips_of_the_harness(tmp_path: Path) -> None:
     system = ':::SYSJSON {"number_of_nodes":"4","accelerators_per_node":"8"}'
-    log = told(tmp_path, [f"+ echo '{system}'", system, record("init_start", 0)])
+    harness = ":::DLPAL /images/llm.sqsh 9114 4 worker-[1-4] 'unknown' config"
+    log = told(tmp_path, [harness, f"+ echo '{system}'", system, record("init_start", 0)])
+    assert log.logs[0].aliases == ("slurm:9114",)
     assert [e.chips for e in log.events(Allocated)] == [32]  # type: ignore[attr-defined]
 
 

@@ -1,5 +1,6 @@
 """W&B run files: framing and damage, step keys, start and exit, the library."""
 
+import json
 import os
 import subprocess
 import sys
@@ -135,3 +136,28 @@ def test_a_file_of_the_library(tmp_path: Path) -> None:
     (end,) = told.events(AttemptEnd)
     assert isinstance(end, AttemptEnd)
     assert end.outcome == "completed"
+
+
+def summary(folder: Path, **more: float) -> Path:
+    """Write the summary of a run of 90 s and 30 rows."""
+    path = folder / "files" / "wandb-summary.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"_timestamp": T0 + 90, "_runtime": 90.0, "_step": 29, **more}))
+    return path
+
+
+def test_a_summary_alone_holds_totals(tmp_path: Path) -> None:
+    told = told_by(summary(tmp_path / "run-1-a1"))
+    assert told.steps() == [(1, 30, T0, 90.0)]
+    assert jobs(told) == ["run-1-a1"]
+    (note,) = [n for n in told.notes if "totals only" in n.text]
+    assert note.level == "warning"
+
+
+def test_a_summary_beside_its_run_adds_nothing(tmp_path: Path) -> None:
+    run(tmp_path / "run-1-a1", 1, 60)
+    summary(tmp_path / "run-1-a1", **{"train/global_step": 60})
+    told = told_by(tmp_path)
+    assert jobs(told) == ["mine"]
+    assert len(told.steps()) == 60
+    assert len(told.logs) == 1

@@ -4,6 +4,7 @@ Steps come from `tracked_stats` where it gives one per step; else from the sampl
 and evaluations.
 """
 
+import re
 from typing import Final
 
 import msgspec
@@ -20,6 +21,8 @@ from goodput.training.measure.readers.logs.text import Story
 
 _MARK: Final = b":::MLLOG {"
 _SYSTEM: Final = b":::SYSJSON {"
+_HARNESS: Final = re.compile(rb"^\s*(?:\d+: )?:::DLPAL \S+ (\d{1,10}) \d+ ")
+"""The harness's own line: image, Slurm job id, nodes."""
 _MS: Final = 1_000_000
 _TOKENS: Final = "samples are counted in tokens (gpt3): divided by max_sequence_length"
 _UNSIZED: Final = "no global_batch_size: samples are not turned into steps"
@@ -62,7 +65,7 @@ class MLPerf:
 
     name = "mlperf"
     signs = (_MARK,)
-    needles = (_MARK, _SYSTEM)
+    needles = (_MARK, _SYSTEM, b":::DLPAL ")
 
     def __init__(self) -> None:
         self._steps = StepBatch()
@@ -205,8 +208,11 @@ class MLPerf:
         story.over(Finish(outcome, evidence=f"run_stop, status {status or 'not given'}", at_ns=at))
 
     def _system(self, line: bytes, story: Story) -> None:
-        """Nodes and chips as the harness describes them."""
-        if b"echo " in line:
+        """Job id, nodes and chips as the harness describes them."""
+        harness = _HARNESS.match(line)
+        if harness is not None:
+            story.aliases.add("slurm:" + harness[1].decode())
+        if b"echo " in line or _SYSTEM not in line:
             return
         try:
             found = _decode_system(line[line.find(_SYSTEM) + len(_SYSTEM) - 1 :])
