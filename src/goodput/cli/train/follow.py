@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from goodput.cli.output import emit, show
+from goodput.cli.output import emit, show, write_file
 
 if TYPE_CHECKING:
     from goodput.senses.training import JobAccount, Query, Watch
@@ -100,10 +100,10 @@ class _View:
             emit(CLEAR)
         if not self._as_json:
             show(self._accounts, html=html, as_json=False)
-        elif html is not None:
-            from goodput.cli.output import write_file
-
+        elif html is not None and len(self._accounts) == 1:
             write_file(html, self._accounts[0].html())
+        elif html is not None:
+            self.say(f"{html} is not written: a page holds one job, found {len(self._accounts)}")
 
 
 def line_of(account: "JobAccount") -> str:

@@ -120,6 +120,15 @@ def test_a_profile_of_nothing_is_said(tmp_path: Path) -> None:
         read([write_log(tmp_path, ["hello", "world"], name="words.log")], [profile])
 
 
+def test_a_profile_beside_its_logs_is_no_log(tmp_path: Path) -> None:
+    head = 'name = "x"\nsigns = ["took"]\n'
+    profile = profile_of(tmp_path, STEP, head=head)
+    write_log(tmp_path, ["step 1 took 2 s"])
+    log = read([tmp_path], [profile])
+    assert [Path(one.path).name for one in log.processes] == ["run.log"]
+    assert [note.where for note in log.notes if "ignored" in note.text] == [str(profile.path)]
+
+
 def test_intervals(tmp_path: Path) -> None:
     lines = ["step 10 took 2 s", "step 20 took 3 s"]
     each = told(profile_of(tmp_path, STEP), write_log(tmp_path, lines))

@@ -11,6 +11,13 @@ from goodput.training.measure.readers.logs.story import NS, UNKNOWN
 
 UNIX: Final = {"unix_s": 1.0, "unix_ms": 1e-3}
 """Layout names of Unix time, and seconds per unit."""
+_ISO_LIKE: Final = frozenset(
+    f"%Y-%m-%d{between}%H:%M:%S{fraction}{zone}"
+    for between in " T"
+    for fraction in ("", ".%f", ",%f")
+    for zone in ("", "%z")
+)
+"""Layouts that the reader of ISO 8601 reads too, ten times as fast as `strptime`."""
 _OFFSET: Final = re.compile(r"([+-])(\d\d):(\d\d)")
 _ZONED: Final = re.compile(rb":\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -66,7 +73,7 @@ class Stamps:
     """
 
     def __init__(self, layouts: tuple[str, ...], zone: tzinfo) -> None:
-        self._layouts = layouts
+        self._layouts = tuple("iso" if one in _ISO_LIKE else one for one in layouts)
         self._zone = zone
         self.zoneless = any(layout not in UNIX and "%z" not in layout for layout in layouts)
         """Stamps may come without a time zone."""

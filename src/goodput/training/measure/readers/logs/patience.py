@@ -19,9 +19,14 @@ _LOOK_EVERY_S: Final = 1.0
 
 
 class Tries:
-    """What is being matched just now; whoever matches counts up `number` first."""
+    """What is being matched just now; whoever matches counts up `number` first.
 
-    def __init__(self) -> None:
+    Args:
+        where: the file that holds the rules.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.where = where
         self.number = 0
         self.rule = ""
         self.line = b""
@@ -66,12 +71,13 @@ def bounded(*tries: Tries, longest_s: int | None = None) -> Iterator[None]:
         stuck = next(one for one in tries if one.line)
         line = stuck.line[:60].decode(errors="replace")
         raise ConfigError(
-            f"{stuck.rule}: the pattern takes more than {most_s} s for one line ({line!r}...). "
+            f"{stuck.where}: {stuck.rule}: the pattern takes more than {most_s} s for one line "
+            f"({line!r}...). "
             "Repeats inside repeats, as in (a+)+, do that: write it without"
         ) from error
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
 
 
 def _sum(tries: tuple[Tries, ...]) -> int:

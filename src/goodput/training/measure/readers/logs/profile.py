@@ -130,8 +130,6 @@ class Hit(NamedTuple):
     which: Compiled
     values: dict[str, Value]
     """Parsed values; `ms` and `duration` have become `seconds`, `data_ms` `data_seconds`."""
-    texts: dict[str, str]
-    """Groups as written."""
     at_ns: int
     """UNKNOWN = the line has no stamp."""
     problems: tuple[str, ...]
@@ -153,7 +151,7 @@ class Profile:
         self.file = file
         self.path = path
         self.name = file.name
-        self.tries = Tries()
+        self.tries = Tries(str(path))
         if not file.rules:
             raise self._wrong("rules", [], "holds no rule; write at least one [[rules]]")
         for key, text in (
@@ -164,8 +162,12 @@ class Profile:
                 raise self._wrong(key, text, "is empty")
         self.signs = tuple(sign.encode() for sign in file.signs)
         self.stamps = self._stamps()
-        self._stamp = self._compiled("stamp", file.stamp) if file.stamp else None
-        if self._stamp is not None and set(self._stamp.groupindex) != {"at"}:
+        self._stamp = (
+            Compiled("stamp", _DEFAULTS, self._compiled("stamp", file.stamp), b"")
+            if file.stamp
+            else None
+        )
+        if self._stamp is not None and set(self._stamp.regex.groupindex) != {"at"}:
             raise self._wrong(
                 "stamp", file.stamp, "needs the named group (?P<at>...), and no other"
             )
@@ -176,7 +178,7 @@ class Profile:
     def search(self, which: Compiled, line: bytes) -> "re.Match[bytes] | None":
         """Try one rule on a line; `patience.bounded` can tell where that takes long."""
         self.tries.number += 1
-        self.tries.rule = f"{self.path}: {which.name}"
+        self.tries.rule = which.name
         self.tries.line = line
         found = which.regex.search(line)
         self.tries.line = b""
@@ -187,33 +189,27 @@ class Profile:
     ) -> Hit:
         """Return what a match says, with its values parsed."""
         values: dict[str, Value] = {}
-        texts: dict[str, str] = {}
         problems: list[str] = []
-        at = UNKNOWN
+        stamp: bytes | None = None
         for group, raw in found.groupdict().items():
             if raw is None:
                 continue
-            texts[group] = text = raw.decode(errors="replace")
+            if group == "at":
+                stamp = raw
+                continue
             try:
-                if group == "at":
-                    at = self._at(raw, clock)
-                else:
-                    values.setdefault(_VALUES.get(group, group), parsed(group, raw))
+                values.setdefault(_VALUES.get(group, group), parsed(group, raw))
             except ValueError:
-                problems.append(f"{group} = {text!r} is {_expected(group)}")
+                problems.append(_not_parsed(group, raw))
         if self._stamp is not None and "at" not in found.re.groupindex:
-            self.tries.number += 1
-            self.tries.rule = f"{self.path}: stamp"
-            self.tries.line = line
-            stamp = self._stamp.search(line)
-            self.tries.line = b""
-            if stamp is not None:
-                texts["at"] = stamp["at"].decode(errors="replace")
-                try:
-                    at = self._at(stamp["at"], clock)
-                except ValueError:
-                    problems.append(f"at = {texts['at']!r} is {_expected('at')}")
-        return Hit(which, values, texts, at, tuple(problems))
+            stamped = self.search(self._stamp, line)
+            stamp = None if stamped is None else stamped["at"]
+        at = UNKNOWN
+        if stamp is not None and self.stamps is not None:
+            at = self.stamps.ns(stamp, clock)
+            if at == UNKNOWN:
+                problems.append(_not_parsed("at", stamp))
+        return Hit(which, values, at, tuple(problems))
 
     def reads(self, sample: bytes) -> bool:
         """Return whether a file is of this kind, by its beginning and end."""
@@ -225,12 +221,6 @@ class Profile:
             if which.needle in sample
             for line in _lines_with(which.needle, sample)
         )
-
-    def _at(self, raw: bytes, clock: YearlessClock) -> int:
-        at = self.stamps.ns(raw, clock) if self.stamps is not None else UNKNOWN
-        if at == UNKNOWN:
-            raise ValueError(raw)
-        return at
 
     def _stamps(self) -> Stamps | None:
         file = self.file
@@ -331,6 +321,10 @@ def parsed(group: str, raw: bytes) -> Value:
             raise ValueError(raw)
         return seconds
     return raw.decode(errors="replace")
+
+
+def _not_parsed(group: str, raw: bytes) -> str:
+    return f"{group} = {raw.decode(errors='replace')!r} is {_expected(group)}"
 
 
 def _expected(group: str) -> str:

@@ -15,7 +15,7 @@ from goodput.training.measure.readers.logs.formats.profile import (
     ProfileFormat,
 )
 from goodput.training.measure.readers.logs.patience import LONGEST_LINE_BYTES, bounded
-from goodput.training.measure.readers.logs.profile import Compiled, Hit, Profile, Value
+from goodput.training.measure.readers.logs.profile import Hit, Profile, Value
 from goodput.training.measure.readers.logs.story import UNKNOWN
 from goodput.training.measure.readers.logs.text import COLOURS, DAMAGED, TextLog, pieces
 
@@ -122,7 +122,7 @@ class _Tracer:
             matched = True
             stepped = stepped or one.rule.kind == "step"
             self.counts[index][0] += 1
-            self.take(index, one, self.profile.hit(one, found, line, self.clock))
+            self.take(index, self.profile.hit(one, found, line, self.clock), found)
         self.matched_lines += matched
         for index in () if matched else near:
             self.counts[index][1] += 1
@@ -132,13 +132,19 @@ class _Tracer:
             if len(self.examples) < EXAMPLES:
                 self.examples.append(Unmatched(self.lines, _text(line)))
 
-    def take(self, index: int, one: Compiled, hit: Hit) -> None:
+    def take(self, index: int, hit: Hit, found: "re.Match[bytes]") -> None:
+        one = hit.which
         for problem in hit.problems:
             self.problem(f"{one.name}: {problem}", as_one=f"{one.name}: {problem.split(' = ')[0]}")
         if len(self.matches) < self.limit:
             at = None if hit.at_ns == UNKNOWN else hit.at_ns
             kind = one.rule.kind
-            self.matches.append(Matched(self.lines, index + 1, kind, hit.values, hit.texts, at))
+            texts = {
+                group: raw.decode(errors="replace")
+                for group, raw in found.groupdict().items()
+                if raw is not None
+            }
+            self.matches.append(Matched(self.lines, index + 1, kind, hit.values, texts, at))
 
     def problem(self, text: str, *, as_one: str = "") -> None:
         """Count a problem; `as_one` counts those together whose text differs by a value only."""

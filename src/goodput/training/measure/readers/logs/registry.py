@@ -84,6 +84,8 @@ def open_profiled(path: Path, name: str, profile: Profile) -> TextLog | None:
 
     The profile takes the place of a trainer's format; launchers' lines are read beside it.
     """
+    if path.resolve() == profile.path.resolve():
+        return None  # it holds its own signs
     sample = _sample(path, b"")
     if not profile.reads(sample):
         return None
