@@ -1,6 +1,7 @@
 """Which process logs tell of one job: scheduler ids, then folders, overlap and step numbers."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from goodput.core.notes import Note
 from goodput.training.measure.eventlog import ProcessLog
 from goodput.training.measure.readers.logs.batch import LONGEST_FIRST
-from goodput.training.measure.readers.shift import shifted, zone_between
+from goodput.training.measure.readers.shift import shifted, together, zone_between
 
 ZONED: Final = (
     "tensorboard reader", "wandb reader", "wandb summary reader", "mlperf reader",
@@ -24,7 +25,13 @@ TRACKERS: Final = (
     "trainer_state reader",
 )  # fmt: skip
 """Readers of sources whose step times are differences between records."""
+_NAMED: Final = ("ml-goodput-measurement reader", "straggler trace reader")
+"""Readers of files that give the job's name themselves; others name it after a file or folder."""
 _ID_IN_NAME: Final = re.compile(r"(?:^|[-_.])j?(\d{2,10})(?:[_.]\d+)?\.(?:out|err|log|txt)(?:\.|$)")
+_PART: Final = re.compile(
+    r"(?i)(tb|tb_?logs?|tensorboard|runs?|logs?|events|output|wandb|(offline-)?run-\d{8}_.*|version_\d+)$"
+)
+"""Folders that hold a part of a job's files, beside others of it."""
 _HALF: Final = 2
 """Logs that overlap by a half of the shorter one may be of one job."""
 
@@ -73,14 +80,42 @@ def group(workers: Sequence[ProcessLog]) -> tuple[list[Group], list[Note]]:
     groups: dict[int, list[ProcessLog]] = {}
     for i, log in enumerate(logs):
         groups.setdefault(root(i), []).append(log)
-    return [_named(members) for members in groups.values()], notes
+    return _distinct([_named(members) for members in groups.values()]), notes
+
+
+def _distinct(groups: list[Group]) -> list[Group]:
+    """Jobs of one name in several folders are called after their folders as well."""
+    counts = Counter(one.members[0].header.job for one in groups)
+    seen: Counter[str] = Counter()
+    out = []
+    for one in groups:
+        lead = max(one.members, key=_telling)
+        job = lead.header.job
+        if counts[job] > 1 and lead.header.origin == "log":
+            job = f"{_folder(lead.path).name}/{job}"
+            seen[job] += 1
+            job = job if seen[job] == 1 else f"{job}#{seen[job]}"
+        out.append(Group(_called(one.members, job), one.aliases))
+    return out
+
+
+def _job_key(log: ProcessLog) -> tuple[object, ...]:
+    """What logs of one name must share as well: two folders may each hold a train.log."""
+    job = log.header.job
+    if log.header.origin != "log" or log.header.writer in _NAMED:
+        return (job,)
+    if log.header.writer in TRACKERS:  # sessions in folders below the one that names the job
+        folder = _folder(log.path)
+        above = next((one for one in (folder, *folder.parents) if one.name == job), folder)
+        return (job, above)
+    return (job, log.path)
 
 
 def _by_name(logs: Sequence[ProcessLog], unite: Callable[[int, int], None]) -> None:
     """Logs of one job name, or of one scheduler id, are of one job."""
     first: dict[object, int] = {}
     for i, log in enumerate(logs):
-        keys: list[object] = [("job", log.header.job), *log.aliases]
+        keys: list[object] = [_job_key(log), *log.aliases]
         path = Path(log.path)
         if _ID_IN_NAME.search(path.name):
             # train-123.out and train-123.err; the number alone may be a rank or a trial
@@ -124,23 +159,26 @@ def floating(log: ProcessLog) -> bool:
 def _kin(logs: Sequence[ProcessLog], i: int, j: int) -> str:
     """Why two logs are of one job; empty = they are not, as far as anyone can tell."""
     a, b = logs[i], logs[j]
-    if not _related(a, b):
+    if a.header.writer == b.header.writer:
+        early, late = (a, b) if a.started_at_ns <= b.started_at_ns else (b, a)
+        if _continues(early, late) and _related(a, b) and not _nearer(logs, early, late):
+            return f"taken as the same job: it goes on where {Path(early.path).name} had got to"
         return ""
-    if a.header.writer != b.header.writer:
-        if floating(a) or floating(b):
-            near = _last(a) >= 0 and abs(_last(a) - _last(b)) * 20 <= max(_last(a), _last(b))
-            return "taken as the same job: its folder and its last step fit" if near else ""
-        return "overlap" if _overlap(a, b) else ""
-    early, late = sorted((a, b), key=lambda log: log.started_at_ns)
-    if _continues(early, late) and not _nearer(logs, early, late):
-        return f"taken as the same job: it goes on where {Path(early.path).name} had got to"
-    return ""
+    if floating(a) or floating(b):
+        near = _last(a) >= 0 and abs(_last(a) - _last(b)) * 20 <= max(_last(a), _last(b))
+        fits = near and _related(a, b)
+        return "taken as the same job: its folder and its last step fit" if fits else ""
+    if not _overlap(a, b) or not _related(a, b):
+        return ""
+    return "" if together(a, b) is False else "overlap"
 
 
 def _related(a: ProcessLog, b: ProcessLog) -> bool:
-    """Whether one of two files lies in the folder of the other, or below it."""
+    """Whether one of two files lies in the folder of the other, below it, or in a part of it."""
     x, y = _folder(a.path), _folder(b.path)
-    return x == y or x in y.parents or y in x.parents or x.parent == y.parent
+    if x == y or x in y.parents or y in x.parents:
+        return True
+    return x.parent == y.parent and bool(_PART.match(x.name) or _PART.match(y.name))
 
 
 @lru_cache(maxsize=65_536)
@@ -195,9 +233,12 @@ def _telling(log: ProcessLog) -> tuple[bool, bool, int]:
 def _named(members: Sequence[ProcessLog]) -> Group:
     """Give all members the name of the job: the one of what tells most steps."""
     lead = max(members, key=_telling)
-    job = lead.header.job
-    named = tuple(
+    aliases = frozenset().union(*(aliases_of(log) for log in members))
+    return Group(_called(members, lead.header.job), aliases)
+
+
+def _called(members: Sequence[ProcessLog], job: str) -> tuple[ProcessLog, ...]:
+    return tuple(
         log if log.header.job == job else replace(log, header=replace(log.header, job=job))
         for log in members
     )
-    return Group(named, frozenset().union(*(aliases_of(log) for log in members)))

@@ -6,6 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from goodput.core.events import AttemptEnd, Event, Noticed
+from goodput.core.timeline import Ints, as_ints
 from goodput.training.measure.eventlog import ProcessLog
 
 QUARTER_NS: Final = 900_000_000_000
@@ -53,13 +54,11 @@ def zone_between(mine: ProcessLog, other: ProcessLog) -> int | None:
     """Return what to add to `mine` so that steps of one number fall together, ns.
 
     It is a whole number of quarter hours, 0 included. None = the two do not tell of the same steps
-    at the same time in any zone.
+    at the same time in any zone, or have too few in common to tell.
     """
-    done_mine, done_other = _done(mine), _done(other)
-    common = sorted(done_mine.keys() & done_other.keys())
-    if len(common) < max(_ENOUGH, min(len(done_mine), len(done_other)) * 4 // 5):
+    apart = _apart(mine, other)
+    if apart is None:
         return None
-    apart = np.array([done_other[n] - done_mine[n] for n in common])
     middle = int(np.median(apart))
     quarters = round(middle / QUARTER_NS)
     off = abs(middle - quarters * QUARTER_NS)
@@ -67,6 +66,24 @@ def zone_between(mine: ProcessLog, other: ProcessLog) -> int | None:
     if abs(quarters) > FARTHEST or off > _TOGETHER_NS or spread > _TOGETHER_NS:
         return None
     return quarters * QUARTER_NS
+
+
+def together(mine: ProcessLog, other: ProcessLog) -> bool | None:
+    """Return whether steps of one number were done at one time; None = too few in common."""
+    apart = _apart(mine, other)
+    if apart is None:
+        return None
+    return abs(int(np.median(apart))) <= _TOGETHER_NS
+
+
+def _apart(mine: ProcessLog, other: ProcessLog) -> Ints | None:
+    """Time between the ends of the same steps in two logs; None = too few in common."""
+    n, ended = _done(mine)
+    m, others = _done(other)
+    _, i, j = np.intersect1d(n, m, return_indices=True)
+    if i.size < max(_ENOUGH, min(n.size, m.size) * 4 // 5):
+        return None
+    return others[j] - ended[i]
 
 
 def zone_into(log: ProcessLog, low_ns: int, high_ns: int) -> int | None:
@@ -84,12 +101,10 @@ def zone_into(log: ProcessLog, low_ns: int, high_ns: int) -> int | None:
     return min(fits) if fits else None
 
 
-def _done(log: ProcessLog) -> dict[int, int]:
-    """When the last step of each record was done, for the first thousand steps told once."""
+def _done(log: ProcessLog) -> tuple[Ints, Ints]:
+    """(last step of each record, when it was done)."""
     steps = log.steps
     if steps.duration_ns is None:
-        return {}
+        return as_ints([]), as_ints([])
     covers = steps.covers if steps.covers is not None else np.ones_like(steps.n)
-    last = (steps.n + np.maximum(covers, 1) - 1)[:5000].tolist()
-    ended = (steps.at_ns + np.maximum(steps.duration_ns, 0))[:5000].tolist()
-    return dict(zip(last, ended, strict=True))
+    return steps.n + np.maximum(covers, 1) - 1, steps.at_ns + np.maximum(steps.duration_ns, 0)

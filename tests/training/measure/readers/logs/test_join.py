@@ -190,6 +190,21 @@ def test_a_number_in_the_name_joins_no_two_logs(tmp_path: Path) -> None:
     assert jobs(told_by(tmp_path)) == ["large-01", "small-01"]
 
 
+def test_a_sweep_side_by_side_is_not_joined(tmp_path: Path) -> None:
+    for name, begun in (("a", "10:01:00"), ("b", "10:01:20")):
+        stdout(tmp_path / name / "train.out", 1, 100, begun)
+        session(tmp_path / name / "tb" / NAME, at(f"2026-05-01 {begun}") - 30, 1, 100)
+    told = told_by(tmp_path)
+    assert len(told.logs) == len(jobs(told)) == 2
+
+
+def test_one_log_above_two_runs_goes_to_the_one_whose_steps_fit(tmp_path: Path) -> None:
+    stdout(tmp_path / "slurm-5.out", 1, 100, "10:01:00")
+    session(tmp_path / "a" / "tb" / NAME, at("2026-05-01 10:00:10"), 1, 100)
+    session(tmp_path / "b" / "tb" / NAME, at("2026-05-01 10:00:30"), 1, 100)
+    assert jobs(told_by(tmp_path)) == ["a", "slurm-5"]
+
+
 def test_folders_apart_are_not_joined(tmp_path: Path) -> None:
     stdout(tmp_path / "x" / "deep" / "slurm-77.out", 1, 100, "10:31:00")
     session(tmp_path / "y" / "run" / NAME, at("2026-05-01 10:30:30"), 1, 100)

@@ -20,13 +20,15 @@ from goodput.training.measure.readers.wandb import read_wandb
 T0 = 1_780_000_000.0
 
 
-def run(folder: Path, first: int, last: int, *, run_id: str = "a1", code: int = 0) -> Path:
+def run(
+    folder: Path, first: int, last: int, *, run_id: str = "a1", code: int = 0, later_s: float = 0
+) -> Path:
     rows = [
-        history({"_step": n - first, "_timestamp": T0 + n, "train/global_step": n, "loss": 1.0})
+        history({"_step": n - first, "_timestamp": T0 + n + later_s, "train/global_step": n})
         for n in range(first, last + 1)
     ]
     records = [
-        run_record(run_id, "mine", T0 + first - 1.5),
+        run_record(run_id, "mine", T0 + first - 1.5 + later_s),
         *rows,
         exit_record(code, last - first + 3),
     ]
@@ -51,10 +53,11 @@ def test_exit(tmp_path: Path, code: int, outcome: str) -> None:
 
 
 def test_two_runs_that_continue_are_one_job(tmp_path: Path) -> None:
-    run(tmp_path / "offline-run-1", 1, 20)
-    run(tmp_path / "offline-run-2", 31, 40, run_id="a2")
+    run(tmp_path / "offline-run-20260501_100000-a1", 1, 20)
+    run(tmp_path / "offline-run-20260501_110000-a2", 16, 40, run_id="a2", later_s=99)
     assert len(told_by(tmp_path).logs) == 2
     assert jobs(told_by(tmp_path)) == ["mine"]
+    assert told_by(tmp_path).noted("it goes on where run-a1.wandb had got to") == 1
 
 
 def test_without_a_step_key_rows_are_counted(tmp_path: Path) -> None:
