@@ -20,10 +20,14 @@ COMPLETION_VARIABLE: Final = "_GOODPUT_COMPLETE"
 """Set by a shell that wants completions (click's protocol)."""
 
 GROUPS: Final[dict[str, str]] = {
+    "cluster": "Clusters: account for the chip-time of many jobs.",
     "train": "Training: record a job and account for its time.",
 }
 
 COMMANDS: Final[dict[str, Entry]] = {
+    "cluster report": Entry(
+        "goodput.cli.cluster.report:report", "Account for a fleet from tables of its jobs."
+    ),
     "compare": Entry("goodput.cli.compare:compare", "Put runs side by side."),
     "completion": Entry("goodput.cli.completion:completion", "Print a shell's completion script."),
     "doctor": Entry("goodput.cli.doctor:doctor", "Check this machine and installation."),
