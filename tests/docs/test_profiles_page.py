@@ -75,4 +75,4 @@ def test_like_nemo(tmp_path: Path) -> None:
     (process,) = read([tmp_path / "run.log"], [load_profile(tmp_path / "my.toml")]).processes
     assert [e.last_step for e in process.events if isinstance(e, Committed)] == [1]
     assert any("inferred" in note.text for note in ledger.notes)
-    assert matched.matched_lines == 8
+    assert matched.matched_lines == 9

@@ -69,6 +69,7 @@ def test_what_is_no_profile(text: str, words: tuple[str, ...], tmp_path: Path) -
         (rule("step", r"step (?P<step>\d+"), ("rules[0].pattern", "no regular expression")),
         (rule("step", r"step \d+"), ("rules[0].pattern", "needs the group (?P<step>...)")),
         (rule("data", "data wait"), ("needs the group", "(?P<ms>...)", "(?P<seconds>...)")),
+        (rule("time", "INFO"), ("kind time needs", "stamp")),
         (rule("world", "world size"), ("(?P<world>...)",)),
         (rule("step", r"step (?P<step>\d+) (?P<loss>\S+)"), ("no group 'loss'", "every")),
         (rule("step", r"step (?P<step>\d+) (?P<at>\S+)"), ("timestamp",)),

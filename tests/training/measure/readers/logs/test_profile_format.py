@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import NS, Told, at
+from samples import NS, Told, at, sample, tell
 from small_logs import SMALL_LOGS
 from small_profiles import ACME, LINES, profile_of, rule, write_log, write_profile
 
@@ -20,6 +20,15 @@ from goodput.training.measure.readers.logs.profile_trace import trace
 
 STEP = rule("step", r"step (?P<step>\d+) took (?P<seconds>\S+) s")
 STAMPED = 'name = "x"\ntimestamp = "iso"\nzone = "UTC"\nstamp = \'^(?P<at>\\S+)\'\n'
+
+
+NEMO = """
+name = "nemo-by-hand"
+signs = ["train_step_timing in s: "]
+timestamp = "iso"
+stamp = '\\[NeMo \\w (?P<at>[\\d-]+ [\\d:]+)'
+first_step = 0
+"""
 
 
 def told(profile: Profile, path: Path) -> Told:
@@ -178,6 +187,13 @@ def test_steps_that_are_counted_from_0_and_saves_that_count_what_is_done(tmp_pat
     assert result.steps(1)[0][:2] == (2, 1)
 
 
+def test_lines_that_give_the_time_only(tmp_path: Path) -> None:
+    profile = profile_of(tmp_path, STEP, rule("time", "INFO"), head=STAMPED)
+    lines = ["2026-03-01T10:00:00Z INFO up", "step 1 took 5 s", "2026-03-01T10:00:30Z INFO x"]
+    result = told(profile, write_log(tmp_path, [*lines, "step 2 took 5 s"]))
+    assert result.steps() == [(1, 1, START, 5), (2, 1, START + 30, 5)]
+
+
 def test_evaluations_before_and_after_their_line(tmp_path: Path) -> None:
     steps = stamped((10, "step 1 took 5 s"), (16, "evaluation"), (30, "step 2 took 5 s"))
     log = write_log(tmp_path, steps)
@@ -206,6 +222,12 @@ def test_saves_with_an_end_of_their_own_and_without_a_step(tmp_path: Path) -> No
     assert isinstance(saved, Committed)
     assert saved.last_step == 1
     assert result.noted("saves that name no step") == 1
+
+
+def test_a_save_of_which_the_end_only_is_told(tmp_path: Path) -> None:
+    profile = profile_of(tmp_path, STEP, rule("checkpoint_end", "saved"), head=STAMPED)
+    lines = stamped((10, "step 1 took 5 s"), (14, "saved"), (19, "step 2 took 5 s"))
+    assert told(profile, write_log(tmp_path, lines)).spans("checkpoint") == [(START + 10, 4)]
 
 
 def test_ranks_that_all_start_are_one_launch(tmp_path: Path) -> None:
@@ -269,3 +291,24 @@ def test_no_timer_beside_the_main_thread(tmp_path: Path) -> None:
     thread.start()
     thread.join(timeout=60)
     assert len(found[0].logs) == 2
+
+
+def test_a_profile_of_a_format_that_we_read_tells_what_our_reader_tells(tmp_path: Path) -> None:
+    log = sample("nemo/resiliency-demo-cell14.log")
+    seconds = r".*train_step_timing in s: (?P<seconds>[\d.]+)"
+    profile = profile_of(
+        tmp_path,
+        rule("launch", "Experiments will be logged at"),
+        rule("time", r"\[NeMo \w "),
+        rule("world", r"Starting with (?P<world>\d+) processes"),
+        rule("step", r"global_step: (?P<step>\d+) " + seconds),
+        rule("step", r"iteration (?P<step>\d+)/" + seconds),
+        rule("checkpoint_end", "Scheduled async checkpoint save"),
+        rule("checkpoint_saved", r"save for step (?P<step>\d+) .*finalized", step_is="next"),
+        rule("end", "Trainer.fit` stopped"),
+        head=NEMO,
+    )
+    ours, theirs = tell(log).ledger, told(profile, log).ledger
+    assert theirs.steps == ours.steps
+    assert theirs.waterfall == ours.waterfall
+    assert theirs.steps.kept == 20

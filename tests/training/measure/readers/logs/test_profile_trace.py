@@ -76,9 +76,11 @@ def test_signs_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_what_a_report_would_note(tmp_path: Path) -> None:
-    lines = ["step 1 took 1 s", "step 50 took 1 s", "step 20 took 1 s"]
+    lines = [f"step {n} took 1 s" for n in (1, 2, 3, 4, 5, 1)]
     found = trace(profile_of(tmp_path, STEP), write_log(tmp_path, lines))
     assert "a report notes: no line carries a time" in problems(found)
+    assert "a report notes: steps went back without a start" in problems(found)
+    assert "6 x1 a step below the one before" in problems(found)
 
 
 def test_colours_and_progress_bars_are_read_as_reports_read_them(tmp_path: Path) -> None:

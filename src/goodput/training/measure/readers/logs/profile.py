@@ -32,6 +32,7 @@ Kind = Literal[
     "fault",
     "world",
     "chips",
+    "time",
 ]
 Value = int | float | str
 
@@ -62,6 +63,7 @@ KINDS: Final[dict[str, KindGroups]] = {
     "fault": KindGroups((), _END),
     "world": KindGroups((frozenset({"world"}),), _AT),
     "chips": KindGroups((frozenset({"chips"}),), _AT),
+    "time": KindGroups((), _AT),
 }
 INTEGERS: Final = frozenset({"step", "every", "world", "chips", "exit_code", "signal", "rank"})
 SECONDS: Final = {"seconds": 1.0, "ms": 1e-3, "data_seconds": 1.0, "data_ms": 1e-3}
@@ -272,6 +274,10 @@ class Profile:
                 key,
                 rule.pattern,
                 f"kind {rule.kind} has no group {extra[0]!r}; it has: {', '.join(sorted(allowed))}",
+            )
+        if rule.kind == "time" and "at" not in groups and self._stamp is None:
+            raise self._wrong(
+                key, rule.pattern, "kind time needs the group (?P<at>...), or `stamp`"
             )
         if "at" in groups and self.stamps is None:
             raise self._wrong(key, rule.pattern, "has the group at: set `timestamp`, its layout")

@@ -23,6 +23,10 @@ SHOWN: Final = 20
 EXAMPLES: Final = 5
 """Lines of each kind of problem that are kept."""
 LONGEST_TEXT: Final = 200
+_BACK: Final = (
+    "a step below the one before, and no launch or restored line between (interleaved ranks do "
+    "that too)"
+)
 _LIKE_A_STEP: Final = re.compile(
     rb"\b(?:global[_ ]?)?(?:step|iter|iteration|batch)s?\b[^\w\n]{0,4}\d", flags=re.IGNORECASE
 )
@@ -101,6 +105,7 @@ class _Tracer:
         self.examples: list[Unmatched] = []
         self.counts = [[0, 0, 0] for _ in profile.rules]
         self.problems: dict[str, list[int]] = {}
+        self.last_step = -1
 
     def line(self, line: bytes) -> None:
         """Try every rule on a line, as the reader does, and count what it would not say."""
@@ -145,6 +150,14 @@ class _Tracer:
                 if raw is not None
             }
             self.matches.append(Matched(self.lines, index + 1, kind, hit.values, texts, at))
+
+        step = hit.values.get("step")
+        if one.rule.kind in {"launch", "restored"}:
+            self.last_step = -1
+        elif one.rule.kind == "step" and isinstance(step, int):
+            if step < self.last_step:
+                self.problem(_BACK)
+            self.last_step = step
 
     def problem(self, text: str, *, as_one: str = "") -> None:
         """Count a problem; `as_one` counts those together whose text differs by a value only."""

@@ -34,7 +34,9 @@ class ProfileFormat:
         self._progress = Progress(profile.file.first_step)
         self._data_s = 0.0
         self._started_ns = UNKNOWN
+        self._marked_ns = UNKNOWN
         self._saving = False
+        self._begins = any(one.rule.kind == "checkpoint_begin" for one in profile.rules)
         self._closes = any(one.rule.kind == "checkpoint_end" for one in profile.rules)
         self._zoned = bool(profile.file.zone) or not (profile.stamps and profile.stamps.zoneless)
 
@@ -51,6 +53,7 @@ class ProfileFormat:
             "fault": self._fault,
             "world": self._world,
             "chips": self._chips,
+            "time": self._time,
         }
 
     def line(self, line: bytes, story: Story) -> None:
@@ -139,6 +142,8 @@ class ProfileFormat:
             story.now.add(Happening("end", "checkpoint", hit.at_ns, duration_ns=lasted))
         elif lasted >= 0:
             story.now.add(Happening("span", "checkpoint", hit.at_ns, duration_ns=lasted))
+        elif not self._begins:
+            story.now.add(Happening("since", "checkpoint", hit.at_ns))
         self._saving = False
 
     def _checkpoint_saved(self, hit: Hit, line: bytes, story: Story) -> None:
@@ -216,6 +221,14 @@ class ProfileFormat:
     def _chips(self, hit: Hit, _line: bytes, story: Story) -> None:
         story.now.chips = int(hit.values.get("chips", 0))
         story.now.mark(hit.at_ns)
+
+    def _time(self, hit: Hit, _line: bytes, story: Story) -> None:
+        """One instant a second is enough."""
+        at = hit.at_ns
+        if at != UNKNOWN and (self._marked_ns == UNKNOWN or abs(at - self._marked_ns) >= NS):
+            self._marked_ns = at
+            story.settle()
+            story.now.mark(at)
 
 
 def _last_step(hit: Hit) -> int:
