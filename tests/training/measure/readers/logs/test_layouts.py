@@ -55,7 +55,9 @@ def test_the_first_layout_that_fits() -> None:
     )
 
 
-@pytest.mark.parametrize("layout", ["", "isoo", "%H:%M:%S", "%Y-%m-%d", "%Y-%m-%d %H:%M:%Q"])
+@pytest.mark.parametrize(
+    "layout", ["", "isoo", "%H:%M:%S", "%Y-%m-%d", "%Y-%m-%d %H:%M:%Q", "%d %d %H"]
+)
 def test_layouts_that_cannot_be_used(layout: str) -> None:
     assert layout_problem(layout)
 

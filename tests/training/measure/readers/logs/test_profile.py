@@ -67,6 +67,7 @@ def test_what_is_no_profile(text: str, words: tuple[str, ...], tmp_path: Path) -
     ("one", "words"),
     [
         (rule("step", r"step (?P<step>\d+"), ("rules[0].pattern", "no regular expression")),
+        (rule("step", r"step (?P<step>\d{99999999999})"), ("no regular expression",)),
         (rule("step", r"step \d+"), ("rules[0].pattern", "needs the group (?P<step>...)")),
         (rule("data", "data wait"), ("needs the group", "(?P<ms>...)", "(?P<seconds>...)")),
         (rule("time", "INFO"), ("kind time needs", "stamp")),

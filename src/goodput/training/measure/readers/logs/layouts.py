@@ -58,10 +58,16 @@ def layout_problem(layout: str) -> str:
     ):
         return "has no day or no hour"
     try:
-        datetime.strptime("", layout)  # noqa: DTZ007 - nothing is parsed
+        datetime.strptime("", layout if _dated(layout) else f"%Y {layout}")  # noqa: DTZ007 - nothing is parsed
+    except re.error:
+        return "has a directive twice"
     except ValueError as error:
         return f"has {error}" if "directive" in str(error) or "stray" in str(error) else ""
     return ""
+
+
+def _dated(layout: str) -> bool:
+    return any(code in layout for code in ("%Y", "%y", "%c", "%x", "%G"))
 
 
 class Stamps:
@@ -101,7 +107,7 @@ class Stamps:
         return self._parsed(layout, stamp.decode(errors="replace").strip(), clock)
 
     def _parsed(self, layout: str, text: str, clock: YearlessClock) -> int:
-        dated = any(code in layout for code in ("%Y", "%y", "%c", "%x", "%G"))
+        dated = _dated(layout)
         try:
             # A leap year stands in for the one that is not given: 29 February must parse.
             when = (

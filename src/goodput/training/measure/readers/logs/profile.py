@@ -285,7 +285,7 @@ class Profile:
     def _compiled(self, key: str, pattern: str) -> "re.Pattern[bytes]":
         try:
             return re.compile(pattern.encode())
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise self._wrong(key, pattern, f"is no regular expression: {error}") from error
 
     def _wrong(self, key: str, value: object, problem: str) -> ConfigError:
