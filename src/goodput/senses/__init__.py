@@ -1,4 +1,4 @@
-"""The senses of goodput (training; cluster and serving to come): which one a path belongs to.
+"""The senses of goodput (training, cluster; serving to come): which one a path belongs to.
 
 A sense is one file here and one line in `SENSES`. It turns paths into accounts; an account renders
 itself. `goodput report` and `goodput compare` know no more than this.
@@ -59,6 +59,7 @@ class Sense(Protocol):
 
 SENSES: Final[dict[str, str]] = {
     "training": "goodput.senses.training:SENSE",
+    "cluster": "goodput.senses.cluster:SENSE",
 }
 """Name of each sense and its home (`module:attribute`), in the order in which they are asked."""
 

@@ -8,11 +8,13 @@ import msgspec
 
 from goodput import report
 from goodput.core.errors import ConfigError, InputError
+from goodput.core.events import Ended
 from goodput.core.hardware import find_chip, normalise_dtype, peak_flops
 from goodput.training.measure.eventlog import EventLog
 from goodput.training.measure.ledger import Options, account
 from goodput.training.measure.ledger.types import LEDGER_SCHEMA, Ledger
-from goodput.training.measure.readers import FORMATS, read
+from goodput.training.measure.readers import FORMATS, Folder
+from goodput.training.measure.readers.logs.profile import load_profile
 
 HEAD_BYTES: Final = 4096
 NS_PER_S: Final = 1_000_000_000
@@ -43,6 +45,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[Stretch, ...] = ()
     window: Stretch | None = None
     as_of: Moment | None = None
+    profiles: tuple[Path, ...] = ()
+    """TOML files that describe users' own logs (docs/formats/profiles.md)."""
     options: Options = Options()
     """Everything else; its own `exclude`, `window` and `as_of_ns` are replaced."""
 
@@ -103,7 +107,7 @@ def accounts(paths: Sequence[Path], query: Query) -> tuple[JobAccount, ...]:
 
     Raises:
         DataError: nothing can be read.
-        ConfigError: there is no such chip, dtype or rank.
+        ConfigError: there is no such chip, dtype or rank, or a profile cannot be used.
         InputError: there is no such job, or options are given that a saved ledger cannot follow.
     """
     saved = [path for path in paths if path.is_file() and _head(path).startswith(SAVED_LEDGER)]
@@ -116,9 +120,57 @@ def accounts(paths: Sequence[Path], query: Query) -> tuple[JobAccount, ...]:
     return tuple(JobAccount(ledger) for ledger in sorted(ledgers, key=lambda ledger: ledger.job))
 
 
+class Watch:
+    """Growing files of running jobs, accounted for again and again.
+
+    Args:
+        paths: event files, logs, or folders that hold some at any depth.
+        query: what part of it, and under which assumptions.
+
+    Raises:
+        ConfigError: there is no such chip or dtype, or a profile cannot be used.
+    """
+
+    def __init__(self, paths: Sequence[Path], query: Query) -> None:
+        _check_chip(query.options)
+        self._query = query
+        self._folder = Folder(paths, [load_profile(path) for path in query.profiles])
+        self.over = False
+        """Every job said, by the last account, that it is over."""
+
+    def poll(self) -> bool:
+        """Read what is new; return whether there was anything.
+
+        Raises:
+            DataError: a path does not exist or cannot be opened.
+        """
+        return self._folder.poll()
+
+    def accounts(self) -> tuple[JobAccount, ...]:
+        """Return one account per job, as far as the files have grown.
+
+        Raises:
+            DataError: nothing can be read.
+            InputError: there is no such job.
+        """
+        log = self._folder.log()
+        ledgers = sorted(_ledgers(log, self._query), key=lambda ledger: ledger.job)
+        ended = {
+            process.header.job
+            for process in log.processes
+            if any(isinstance(event, Ended) for event in process.events)
+        }
+        self.over = all(one.state == "completed" or one.job in ended for one in ledgers)
+        return tuple(JobAccount(ledger) for ledger in ledgers)
+
+
 def _from_events(paths: Sequence[Path], query: Query) -> Iterable[Ledger]:
-    _check_chip(query.options)
-    log = read(paths)
+    watch = Watch(paths, query)
+    watch.poll()
+    return [one.ledger for one in watch.accounts()]
+
+
+def _ledgers(log: EventLog, query: Query) -> Iterable[Ledger]:
     for job in [query.job] if query.job else log.jobs:
         mine = log.job(job)
         _check_rank(mine, query.options.rank)

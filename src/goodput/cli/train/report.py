@@ -32,6 +32,24 @@ if TYPE_CHECKING:
 @click.option("--peak-flops", type=float, help="Peak dense FLOP/s of one chip.")
 @click.option("--chip", default="", help="Chip, to look its peak up: H100-SXM, TPU-v5p, ...")
 @click.option("--dtype", default="", help="Arithmetic the peak is for: bf16, fp8, ...")
+@click.option(
+    "--profile",
+    "profiles",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="TOML that describes your own log (`train profile` tries it); repeatable.",
+)
+@click.option("--follow", is_flag=True, help="Report again while files grow, until Ctrl-C.")
+@click.option(
+    "--every",
+    "every_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    help="How often --follow looks.",
+)
 @html_option
 @json_option
 def report(
@@ -50,13 +68,18 @@ def report(
     peak_flops: float | None,
     chip: str,
     dtype: str,
+    profiles: tuple[Path, ...],
+    follow: bool,
+    every_s: float,
     html: Path | None,
     as_json: bool,
 ) -> None:
-    """Report where a training job's time went: PATH is a run's folder, or event files.
+    """Report where a training job's time went: PATH is a run's folder, or files: events, logs.
 
     A time is ISO 8601 (UTC unless it has an offset) or seconds from the start of the job. FROM..TO
-    is two times; either may be left out. Several jobs are reported one after the other.
+    is two times; either may be left out. Several jobs are reported one after the other. With
+    --follow the report ends by itself when every job is over; off a terminal it is one line
+    whenever something is new, and the report in the end.
     """
     from goodput.senses.training import Query, accounts
     from goodput.training.measure.ledger import Options
@@ -72,5 +95,17 @@ def report(
         chip=chip,
         dtype=dtype,
     )
-    query = Query(job=job, exclude=exclude, window=window, as_of=as_of, options=options)
+    query = Query(
+        job=job,
+        exclude=exclude,
+        window=window,
+        as_of=as_of,
+        profiles=profiles,
+        options=options,
+    )
+    if follow:
+        from goodput.cli.train.follow import follow_jobs
+
+        follow_jobs(paths, query, every_s=every_s, html=html, as_json=as_json)
+        return
     show(accounts(paths, query), html=html, as_json=as_json)

@@ -75,6 +75,10 @@ class ProcessLog(msgspec.Struct, frozen=True):
     """All other events, in file order."""
     last_at_ns: int
     """Last sign of life."""
+    aliases: tuple[str, ...] = ()
+    """Names that schedulers give to the job, such as `slurm:123`."""
+    inferred: int = 0
+    """Records whose time is inferred."""
 
     def at_ns(self, event: Event) -> int:
         """Return the corrected wall time of one of this process's events, Unix ns."""

@@ -15,7 +15,37 @@ from goodput.core.notes import Note
 from goodput.training.measure.eventlog import EventLog, ProcessLog
 from goodput.training.measure.readers.compacted import CompactedFile, looks_compacted
 from goodput.training.measure.readers.event_file import EventFile
+from goodput.training.measure.readers.goodput_entries import (
+    looks_like_goodput_entries,
+    read_goodput_entries,
+)
+from goodput.training.measure.readers.join import join
+from goodput.training.measure.readers.kubernetes import looks_like_kubernetes, read_kubernetes
+from goodput.training.measure.readers.lightning_csv import (
+    looks_like_lightning_csv,
+    read_lightning_csv,
+)
+from goodput.training.measure.readers.logs.patience import bounded
+from goodput.training.measure.readers.logs.profile import Profile
+from goodput.training.measure.readers.logs.registry import looks_like_log, open_log, open_profiled
+from goodput.training.measure.readers.sacct_json import looks_like_sacct_json, read_sacct_json
+from goodput.training.measure.readers.sacct_text import looks_like_sacct, read_sacct
 from goodput.training.measure.readers.sniff import looks_like_events, skip_reason
+from goodput.training.measure.readers.straggler_trace import (
+    looks_like_straggler_trace,
+    read_straggler_trace,
+)
+from goodput.training.measure.readers.tensorboard import looks_like_tensorboard, read_tensorboard
+from goodput.training.measure.readers.trainer_state import (
+    looks_like_trainer_state,
+    read_trainer_state,
+)
+from goodput.training.measure.readers.wandb import looks_like_wandb, read_wandb
+from goodput.training.measure.readers.wandb_summary import (
+    looks_like_wandb_summary,
+    read_wandb_summary,
+)
+from goodput.training.measure.readers.whole import whole
 
 CLOCK_AGREEMENT_NS: Final = 1_000_000
 """Processes of one boot whose clock offsets agree to this are left alone."""
@@ -50,6 +80,17 @@ class Source(Protocol):
 FORMATS: Final[tuple[tuple[Callable[[Path, bytes], bool], Callable[[Path, str], Source]], ...]] = (
     (looks_compacted, CompactedFile),
     (looks_like_events, EventFile),
+    (looks_like_tensorboard, whole(read_tensorboard)),
+    (looks_like_wandb, whole(read_wandb)),
+    (looks_like_wandb_summary, whole(read_wandb_summary)),
+    (looks_like_lightning_csv, whole(read_lightning_csv)),
+    (looks_like_trainer_state, whole(read_trainer_state)),
+    (looks_like_sacct, whole(read_sacct)),
+    (looks_like_sacct_json, whole(read_sacct_json)),
+    (looks_like_kubernetes, whole(read_kubernetes)),
+    (looks_like_goodput_entries, whole(read_goodput_entries)),
+    (looks_like_straggler_trace, whole(read_straggler_trace)),
+    (looks_like_log, open_log),
 )
 """(detector on path and first bytes, opener), tried in order."""
 
@@ -59,10 +100,13 @@ class Folder:
 
     Args:
         paths: event files, or folders that are searched for them at any depth.
+        profiles: users' own logs, tried before every other format.
     """
 
-    def __init__(self, paths: Sequence[Path | str]) -> None:
+    def __init__(self, paths: Sequence[Path | str], profiles: Sequence[Profile] = ()) -> None:
         self._paths = [Path(path) for path in paths]
+        self._profiles = dict.fromkeys(profiles, 0)
+        """How many files are read with each."""
         self._sources: dict[Path, Source] = {}
         self._ignored: dict[Path, Note] = {}
         self._gone: dict[Path, Note] = {}
@@ -74,7 +118,12 @@ class Folder:
 
         Raises:
             DataError: a path does not exist or cannot be opened.
+            ConfigError: a pattern of a profile takes too long on a line.
         """
+        with bounded(*(profile.tries for profile in self._profiles)):
+            return self._poll_all()
+
+    def _poll_all(self) -> bool:
         grew = False
         for path in self._paths:
             for file in _files(path):
@@ -109,10 +158,16 @@ class Folder:
             DataError: nothing at all can be read; the message says what was looked for.
         """
         sources = [s for p, s in sorted(self._sources.items()) if p not in self._held]
-        notes = [note for source in sources for note in source.finish()]
+        notes = [
+            Note(level="warning", text="no file is of this profile", where=printable(profile.path))
+            for profile, files in self._profiles.items()
+            if not files
+        ]
+        notes.extend(note for source in sources for note in source.finish())
         notes.extend([*self._ignored.values(), *self._gone.values()])
         processes, twins = without_twins(_aligned(sources))
-        notes.extend(twins)
+        processes, joined = join(processes)
+        notes.extend([*twins, *joined])
         if not processes:
             raise DataError(
                 "no goodput events found",
@@ -140,6 +195,12 @@ class Folder:
                 where=printable(file),
             )
             return
+        for profile in self._profiles:
+            if b"\0" not in head and (log := open_profiled(file, printable(file), profile)):
+                self._profiles[profile] += 1
+                self._sources[file] = log
+                self._ignored.pop(file, None)
+                return
         for detects, opener in FORMATS:
             if detects(file, head):
                 self._sources[file] = opener(file, printable(file))
@@ -153,16 +214,18 @@ class Folder:
         )
 
 
-def read(paths: Sequence[Path | str]) -> EventLog:
+def read(paths: Sequence[Path | str], profiles: Sequence[Profile] = ()) -> EventLog:
     """Return the events of files and folders.
 
     Args:
         paths: event files, or folders that are searched for them at any depth.
+        profiles: users' own logs, tried before every other format.
 
     Raises:
         DataError: a path does not exist, or holds no event at all.
+        ConfigError: a pattern of a profile takes too long on a line.
     """
-    folder = Folder(paths)
+    folder = Folder(paths, profiles)
     folder.poll()
     return folder.log()
 
@@ -175,7 +238,7 @@ def without_twins(processes: Sequence[ProcessLog]) -> tuple[list[ProcessLog], li
         header = process.header
         key: object = (header.host, header.boot, header.pid, header.rank, header.t, header.m)
         if not header.pid:
-            key = process.path, header.t
+            key = process.path, header.host, header.t
         known = best.get(key)
         if known is None:
             best[key] = process

@@ -18,5 +18,5 @@ def skip_reason(path: Path, head: bytes) -> str:
     if not head:
         return "empty file; ignored"
     if b"\0" in head:
-        return "binary file, not a goodput event file; ignored"
-    return f"not a goodput event file ({path.suffix or 'no suffix'}); ignored"
+        return "binary file, not of a kind that goodput reads; ignored"
+    return f"not of a kind that goodput reads ({path.suffix or 'no suffix'}); ignored"

@@ -1,0 +1,1 @@
+"""Commands of `goodput cluster`, one file each."""

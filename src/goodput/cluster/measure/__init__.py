@@ -1,0 +1,1 @@
+"""Measurement of clusters: `fleet` accounts for tables of jobs."""
