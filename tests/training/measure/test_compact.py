@@ -382,7 +382,8 @@ def test_a_foreign_parquet_file_is_no_concern(run: Path) -> None:
         connection.execute(f"COPY (SELECT 1 AS a) TO '{run / 'data.parquet'}' (FORMAT parquet)")
     before = ledgers(read([run]))
     (note,) = [note for note in before[0].notes if "data.parquet" in note.where]
-    assert (note.level, note.text) == ("info", "binary file, not of a kind that goodput reads; ignored")
+    assert note.level == "info"
+    assert note.text == "binary file, not of a kind that goodput reads; ignored"
     pack(run, keep=False)
     assert sorted(path.name for path in run.iterdir()) == [DEFAULT_NAME, "data.parquet"]
 
