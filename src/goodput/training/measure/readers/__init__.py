@@ -116,9 +116,9 @@ class Folder:
             ConfigError: a pattern of a profile takes too long on a line.
         """
         with bounded(*(profile.tries for profile in self._profiles)):
-            return self._poll()
+            return self._poll_all()
 
-    def _poll(self) -> bool:
+    def _poll_all(self) -> bool:
         grew = False
         for path in self._paths:
             for file in _files(path):
@@ -148,16 +148,12 @@ class Folder:
             for p, s in sorted(self._sources.items())
             if s.covers() or (p.name, _size(p)) not in held
         ]
-        notes = [
-            Note(level="warning", text="no file is of this profile", where=printable(profile.path))
-            for profile, files in self._profiles.items()
-            if not files
-        ]
-        notes.extend(note for source in sources for note in source.finish())
+        notes = [note for source in sources for note in source.finish()]
         notes.extend([*self._ignored.values(), *self._gone.values()])
         processes, twins = without_twins(_aligned(sources))
         processes, joined = join(processes)
         notes.extend([*twins, *joined])
+        notes[:0] = self._unused_profiles()
         if not processes:
             raise DataError(
                 "no goodput events found",
@@ -172,18 +168,32 @@ class Folder:
             sources=tuple(sorted({process.path for process in processes})),
         )
 
+    def _unused_profiles(self) -> list[Note]:
+        return [
+            Note(level="warning", text="no file is of this profile", where=printable(profile.path))
+            for profile, files in self._profiles.items()
+            if not files
+        ]
+
+    def _open_profiled(self, file: Path) -> bool:
+        """Open a file with the first profile that it is of; return whether there is one."""
+        for profile in self._profiles:
+            log = open_profiled(file, printable(file), profile)
+            if log is not None:
+                self._profiles[profile] += 1
+                self._sources[file] = log
+                self._ignored.pop(file, None)
+                return True
+        return False
+
     def _open(self, file: Path, *, asked_for: bool) -> None:
+        if self._open_profiled(file):
+            return
         try:
             with file.open("rb") as opened:
                 head = opened.read(4096)
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror})", path=file) from error
-        for profile in self._profiles:
-            if b"\0" not in head and (log := open_profiled(file, printable(file), profile)):
-                self._profiles[profile] += 1
-                self._sources[file] = log
-                self._ignored.pop(file, None)
-                return
         for detects, opener in FORMATS:
             if detects(file, head):
                 self._sources[file] = opener(file, printable(file))
