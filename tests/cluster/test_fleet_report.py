@@ -75,6 +75,17 @@ def test_export_is_found_by_the_general_report(
     assert run(capsys, "report", str(exported))[0] == 0
 
 
+def test_table_without_gpus_reports_nothing_to_divide(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table.write_text(HEAD + "j,u,0,Eval,FAILED,2023-01-01,2023-01-02,2023-01-03\n")
+    page = table.with_suffix(".html")
+    code, out, _ = run(capsys, "cluster", "report", str(table), "--html", str(page))
+    assert code == 0
+    assert "1 without GPUs" in out
+    assert out.count("not derivable") == 3
+
+
 def test_strict_refuses_the_first_bad_row(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table.write_text(HEAD + ROWS + "bad,u,1,Eval,FAILED,2023-01-02,2023-01-01,2023-01-03\n")
     code, _, said = run(capsys, "cluster", "report", str(table), "--strict")

@@ -25,7 +25,7 @@ FAILED: Final = "in jobs that ended FAILED, NODE_FAIL, BOOT_FAIL or OUT_OF_MEMOR
 def job_facts(ledger: FleetLedger) -> Iterator[str]:
     """Yield how many jobs there are, and how many of them the amounts hold."""
     jobs = ledger.jobs
-    yield f"{jobs.read:,} rows"
+    yield count(jobs.read, "row")
     yield f"{count(jobs.accounted, 'GPU job')} accounted for"
     for number, what in (
         (jobs.without_chips, "without GPUs"),
@@ -42,9 +42,12 @@ def figures(ledger: FleetLedger) -> Iterator[tuple[str, str, str]]:
     scale = scale_for("chip_ns", ledger.waterfall.capacity)
     for label, factor in (("Scheduling", ledger.scheduling), ("Runtime", ledger.runtime)):
         yield f"{label} goodput", value_of(factor), factor.because
-    told = any(group.key != "UNKNOWN" for group in _states(ledger))
-    failed = share(ledger.failed, ledger.run) if told else "not derivable"
-    yield "Failed", failed, f"of run time, {FAILED}" if told else "no job tells its last state"
+    if not ledger.run:
+        yield "Failed", "not derivable", "no job with GPUs ran"
+    elif all(group.key == "UNKNOWN" for group in _states(ledger)):
+        yield "Failed", "not derivable", "no job tells its last state"
+    else:
+        yield "Failed", share(ledger.failed, ledger.run), f"of run time, {FAILED}"
     if ledger.jobs.restarts:
         earlier = f", {scale.text(ledger.retried)} in earlier attempts" if ledger.retried else ""
         yield "Restarts", f"{ledger.jobs.restarts:,}", f"attempts after the first{earlier}"

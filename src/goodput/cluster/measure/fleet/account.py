@@ -32,8 +32,8 @@ _ORDERED: Final = {"week": "key", "size": "max(gpus)"}
 _FLEET: Final = f"""
 CREATE TEMP TABLE fleet AS
 SELECT *, gpus::HUGEINT * run_ns AS run, gpus::HUGEINT * coalesce(queue_ns, 0) AS queued,
-    gpus::HUGEINT * coalesce(useful_ns, CASE WHEN state = 'COMPLETED' THEN run_ns ELSE 0 END)
-        AS kept,
+    gpus::HUGEINT * least(run_ns,
+        coalesce(useful_ns, CASE WHEN state = 'COMPLETED' THEN run_ns ELSE 0 END)) AS kept,
     gpus::HUGEINT * coalesce(retried_ns, 0) AS retried,
     state IN {FAILED_STATES!r} AS is_failed,
     CASE WHEN queue_ns IS NULL THEN 0 WHEN start_ns IS NOT NULL AND submit_ns IS NOT NULL

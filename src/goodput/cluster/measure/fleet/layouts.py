@@ -188,14 +188,14 @@ def _typed(texts: dict[str, str], where: str, read: str) -> str:
     state = "final_state(coalesce(state_text, ''))"
     return f"""
         WITH texts AS ({text}), found AS (
-            SELECT *, try_cast(gpus_text AS DOUBLE)::BIGINT AS gpus, {instants},
+            SELECT *, whole(gpus_text) AS gpus, {instants},
                 stamp(end_text) AS end_ns, seconds(told_text) AS told_ns FROM texts)
         SELECT $path AS path, row, job_id_text AS job_id, user_text AS "user",
             queue_text AS queue, kind_text AS kind, gpus, submit_ns, start_ns, end_ns,
             NULL::BIGINT AS run_ns, told_ns, NULL::BIGINT AS useful_ns, NULL::BIGINT AS retried_ns,
             {state} AS state, try_cast(restarts_text AS BIGINT) AS restarts,
             {"start" in texts} AS starts_told,
-            coalesce(unread('gpus', gpus_text, gpus, 'not a number of GPUs'),
+            coalesce(unread('gpus', gpus_text, gpus, 'not a whole number of GPUs'),
                 unread('submit', submit_text, submit_ns, 'not a time'),
                 unread('start', start_text, start_ns, 'not a time'),
                 unread('end', end_text, end_ns, 'not a time'),

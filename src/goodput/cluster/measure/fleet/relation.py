@@ -51,12 +51,30 @@ PARSED: Final = (
 """What a loader selects: `run_ns` is beyond doubt (sum of attempts), `told_ns` a duration column;
 `starts_told`: no start means that it never ran; `problem`: what could not be read, or NULL."""
 
+LATEST_NS: Final = 7_258_032_000 * 10**9
+"""Start of 2200: what lies beyond is no time, and differences stay within 64 bits."""
+MOST_GPUS: Final = 10**8
+"""More is a mistake; sums over any number of rows stay within 128 bits."""
+_NS: Final = (
+    "submit_ns",
+    "start_ns",
+    "end_ns",
+    "run_ns",
+    "told_ns",
+    "useful_ns",
+    "retried_ns",
+)
+
+# `given` first lets through what is no mark of absence by its length or digit: most cells.
 _MACROS: Final = """
 SET TimeZone = 'UTC';
-CREATE MACRO given(x) AS CASE WHEN lower(trim(x)) IN
+CREATE MACRO given(x) AS CASE WHEN strlen(x) > 13 OR x[1] BETWEEN '0' AND '9' THEN x
+    WHEN lower(trim(x)) IN
     ('', 'none', 'null', 'nan', 'nat', 'unknown', 'n/a', 'none assigned')
     THEN NULL ELSE trim(x) END;
 CREATE MACRO seconds(x) AS try_cast(try_cast(x AS DECIMAL(19, 9)) * 1000000000 AS BIGINT);
+CREATE MACRO whole(x) AS CASE WHEN try_cast(x AS DOUBLE) = trunc(try_cast(x AS DOUBLE))
+    THEN try_cast(try_cast(x AS DOUBLE) AS BIGINT) END;
 CREATE MACRO stamp(x) AS CASE
     WHEN try_cast(x AS TIMESTAMPTZ) BETWEEN TIMESTAMPTZ '1971-01-01 00:00:00+00'
         AND TIMESTAMPTZ '2199-12-31 00:00:00+00'
@@ -117,8 +135,24 @@ def prepare(connection: "duckdb.DuckDBPyConnection") -> None:
 
 def stage(connection: "duckdb.DuckDBPyConnection", select: str, values: dict[str, object]) -> None:
     """Add the rows of a loader's SELECT, whose columns are those of `PARSED`."""
-    names = ", ".join(f'"{name}"' for name in PARSED)
-    connection.execute(f"INSERT INTO staged SELECT {names} FROM ({select})", values)  # noqa: S608
+    sound = {name: f'"{name}"' for name in PARSED}
+    for name in _NS:
+        sound[name] = f"CASE WHEN {name} BETWEEN -{LATEST_NS} AND {LATEST_NS} THEN {name} END"
+    beyond = " ".join(
+        f"WHEN {name} NOT BETWEEN {low} AND {high} THEN trouble('{name}', {name}, '{why}')"
+        for name, low, high, why in (
+            *((name, 0, LATEST_NS, "not between 1970 and 2199") for name in _NS[:3]),
+            *((name, -LATEST_NS, LATEST_NS, "longer than can be") for name in _NS[3:]),
+            ("gpus", -MOST_GPUS, MOST_GPUS, "more than can be"),
+        )
+    )
+    # Jobs without a name are told apart by their rows, or equal ones would count once.
+    sound["job_id"] = "coalesce(job_id, 'row ' || row)"
+    sound["problem"] = f"coalesce(problem, CASE {beyond} END)"
+    connection.execute(
+        f"INSERT INTO staged SELECT {', '.join(sound.values())} FROM ({select})",  # noqa: S608
+        values,
+    )
 
 
 def settle(connection: "duckdb.DuckDBPyConnection") -> None:

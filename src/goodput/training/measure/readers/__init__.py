@@ -158,16 +158,12 @@ class Folder:
             DataError: nothing at all can be read; the message says what was looked for.
         """
         sources = [s for p, s in sorted(self._sources.items()) if p not in self._held]
-        notes = [
-            Note(level="warning", text="no file is of this profile", where=printable(profile.path))
-            for profile, files in self._profiles.items()
-            if not files
-        ]
-        notes.extend(note for source in sources for note in source.finish())
+        notes = [note for source in sources for note in source.finish()]
         notes.extend([*self._ignored.values(), *self._gone.values()])
         processes, twins = without_twins(_aligned(sources))
         processes, joined = join(processes)
         notes.extend([*twins, *joined])
+        notes[:0] = self._unused_profiles()
         if not processes:
             raise DataError(
                 "no goodput events found",
@@ -182,7 +178,27 @@ class Folder:
             sources=tuple(sorted({process.path for process in processes})),
         )
 
+    def _unused_profiles(self) -> list[Note]:
+        return [
+            Note(level="warning", text="no file is of this profile", where=printable(profile.path))
+            for profile, files in self._profiles.items()
+            if not files
+        ]
+
+    def _open_profiled(self, file: Path) -> bool:
+        """Open a file with the first profile that it is of; return whether there is one."""
+        for profile in self._profiles:
+            log = open_profiled(file, printable(file), profile)
+            if log is not None:
+                self._profiles[profile] += 1
+                self._sources[file] = log
+                self._ignored.pop(file, None)
+                return True
+        return False
+
     def _open(self, file: Path, *, asked_for: bool) -> None:
+        if self._open_profiled(file):
+            return
         try:
             with file.open("rb") as opened:
                 head = opened.read(4096)
@@ -195,12 +211,6 @@ class Folder:
                 where=printable(file),
             )
             return
-        for profile in self._profiles:
-            if b"\0" not in head and (log := open_profiled(file, printable(file), profile)):
-                self._profiles[profile] += 1
-                self._sources[file] = log
-                self._ignored.pop(file, None)
-                return
         for detects, opener in FORMATS:
             if detects(file, head):
                 self._sources[file] = opener(file, printable(file))

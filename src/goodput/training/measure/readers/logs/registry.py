@@ -87,7 +87,7 @@ def open_profiled(path: Path, name: str, profile: Profile) -> TextLog | None:
     if path.resolve() == profile.path.resolve():
         return None  # it holds its own signs
     sample = _sample(path, b"")
-    if not profile.reads(sample):
+    if b"\0" in sample[:4096] or not profile.reads(sample):
         return None
     beside = [*_signed(LAUNCHERS, sample), *_signed(ASIDES, sample)]
     return TextLog(path, name, [ProfileFormat(profile), *beside])
