@@ -1,6 +1,7 @@
 """For every test: Hypothesis profiles, the command line in this process, small recorded runs."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,11 @@ from hypothesis import settings
 
 from goodput.cli import main
 from small_runs import Cli, Ran, WriteRun, write_small_run
+
+# A shell that runs this in the background ignores SIGINT for all its children. Tests of Ctrl-C need
+# it, so it is taken back here; processes that tests start inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: a test that shares two cores with training processes may be slow and still be right.
 settings.register_profile("everyday", deadline=None)
