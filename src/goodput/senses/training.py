@@ -11,7 +11,7 @@ from goodput.core.errors import ConfigError, InputError
 from goodput.core.events import Ended
 from goodput.core.hardware import find_chip, normalise_dtype, peak_flops
 from goodput.training.measure.eventlog import EventLog
-from goodput.training.measure.ledger import Options, account
+from goodput.training.measure.ledger import Memo, Options, account
 from goodput.training.measure.ledger.types import LEDGER_SCHEMA, Ledger
 from goodput.training.measure.readers import FORMATS, Folder
 from goodput.training.measure.readers.logs.profile import load_profile
@@ -135,6 +135,8 @@ class Watch:
         _check_chip(query.options)
         self._query = query
         self._folder = Folder(paths, [load_profile(path) for path in query.profiles])
+        self._memos: dict[str, Memo] = {}
+        """What the last account of each job computed: a poll costs what has changed."""
         self.over = False
         """Every job said, by the last account, that it is over."""
 
@@ -154,7 +156,7 @@ class Watch:
             InputError: there is no such job.
         """
         log = self._folder.log()
-        ledgers = sorted(_ledgers(log, self._query), key=lambda ledger: ledger.job)
+        ledgers = sorted(_ledgers(log, self._query, self._memos), key=lambda ledger: ledger.job)
         ended = {
             process.header.job
             for process in log.processes
@@ -170,7 +172,7 @@ def _from_events(paths: Sequence[Path], query: Query) -> Iterable[Ledger]:
     return [one.ledger for one in watch.accounts()]
 
 
-def _ledgers(log: EventLog, query: Query) -> Iterable[Ledger]:
+def _ledgers(log: EventLog, query: Query, memos: dict[str, Memo]) -> Iterable[Ledger]:
     for job in [query.job] if query.job else log.jobs:
         mine = log.job(job)
         _check_rank(mine, query.options.rank)
@@ -178,7 +180,7 @@ def _ledgers(log: EventLog, query: Query) -> Iterable[Ledger]:
         if query.exclude or query.window or query.as_of:
             whole = account(mine, msgspec.structs.replace(options, views=False))
             options = resolve(query, begin_ns=whole.started_at_ns, end_ns=whole.ended_at_ns)
-        yield account(mine, options)
+        yield account(mine, options, memos.setdefault(job, Memo()))
 
 
 def _check_chip(options: Options) -> None:
