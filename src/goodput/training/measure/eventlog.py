@@ -105,7 +105,7 @@ class EventLog(msgspec.Struct, frozen=True):
         return tuple(sorted({process.header.job for process in self.processes}))
 
     def job(self, name: str) -> "EventLog":
-        """Return the part of the log that belongs to one job, with all notes.
+        """Return the part of the log that belongs to one job, without notes on others' files.
 
         Raises:
             InputError: there is no such job; the message lists those found.
@@ -113,7 +113,10 @@ class EventLog(msgspec.Struct, frozen=True):
         mine = tuple(p for p in self.processes if p.header.job == name)
         if not mine:
             raise InputError(f"no job {name!r} in the log; found: {', '.join(self.jobs) or 'none'}")
-        return EventLog(processes=mine, notes=self.notes, sources=tuple(p.path for p in mine))
+        ours = {p.path for p in mine}
+        theirs = {p.path for p in self.processes} - ours
+        notes = tuple(n for n in self.notes if _file_of(n) not in theirs)
+        return EventLog(processes=mine, notes=notes, sources=tuple(sorted(ours)))
 
 
 NO_STEPS = StepColumns(as_ints([]), as_ints([]), None, None, None, None)
@@ -126,3 +129,9 @@ def stack(parts: list[Ints]) -> Ints:
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts) if parts else as_ints([])
+
+
+def _file_of(note: Note) -> str:
+    """The file that a note is about: its place without the line number."""
+    path, _, line = note.where.rpartition(":")
+    return path if line.isdigit() else note.where
