@@ -28,6 +28,7 @@ Status = Literal["ok", "info", "warning", "broken"]
 CORE_MODULES: Final = {
     "click": "click",
     "duckdb": "duckdb",
+    "google-crc32c": "google_crc32c",
     "httptools": "httptools",
     "msgspec": "msgspec",
     "numpy": "numpy",

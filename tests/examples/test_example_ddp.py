@@ -68,7 +68,8 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None:
     assert launch(tmp_path, steps).wait(timeout=180) in {0, 1}
 
     for rank, (killed, resumed) in attempts(tmp_path).items():
-        assert not of(events.ProcessEnd, killed)
+        # The rank that is killed second may still see the first one go, and say so.
+        assert {e.outcome for e in of(events.ProcessEnd, killed)} <= {"failed"}
         assert [e.outcome for e in of(events.ProcessEnd, resumed)] == ["completed"]
         ends = [e.n for e in of(events.StepEnd, killed)]
         assert ends == list(range(len(ends)))
