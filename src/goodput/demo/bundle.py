@@ -28,9 +28,7 @@ def bundle(source: Folder, target: Path) -> tuple[Path, ...]:
     Raises:
         DataError: a file holds an absolute path that is not the run's.
     """
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    copies = []
+    copies: dict[Path, bytes] = {}
     for path in sorted((source.events / JOB).glob("events-*.jsonl")):
         content = path.read_bytes()
         header = msgspec.json.decode(content.split(b"\n", 1)[0], type=Process)
@@ -44,9 +42,12 @@ def bundle(source: Folder, target: Path) -> tuple[Path, ...]:
         for number, line in enumerate(content.split(b"\n"), start=1):
             if b'"/' in line or b" /" in line:
                 raise DataError(f"an absolute path: {line.decode()}", path=path, line=number)
-        copy = target / path.name.replace(header.host, HOST)
+        copies[target / path.name.replace(header.host, HOST)] = content
+    # Only now: all of the new run is known to be good.
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for copy, content in copies.items():
         copy.write_bytes(content)
-        copies.append(copy)
     return tuple(copies)
 
 
