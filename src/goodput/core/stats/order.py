@@ -38,7 +38,8 @@ def order_statistics(values: NDArray[np.int64], ranks: Sequence[int]) -> list[in
     for rank in ranks:
         home = int(np.searchsorted(until, rank, side="right"))
         if home not in found:
-            found[home] = np.sort(values[bins == home])
+            found[home] = values[bins == home]
+            found[home].sort()  # in place: it may be nearly all of them
         before = int(until[home - 1]) if home else 0
         out.append(int(found[home][rank - before]))
     return out

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from goodput.core.errors import ConfigError
 from goodput.core.events import Work
@@ -22,6 +23,8 @@ from goodput.training.measure.ledger.types import ModelFlops
 
 FAST_QUANTILE: Final = 0.10
 """The fast mode: a tenth of equal steps is at least this fast (docs/concepts.md)."""
+
+Flags = npt.NDArray[np.bool_]
 
 Key = tuple[str, int]
 """(shape, ranks): steps that should take equal time."""
@@ -155,12 +158,20 @@ def _sample(
     for index, name in enumerate(stream.shapes):
         mine = None if stream.shape is None else stream.shape[steps.row] == index
         for pool, rows in ((pools, later), (spare, ordinary)):
-            values = per_step[rows if mine is None else rows & mine]
+            values = _chosen(per_step, rows if mine is None else rows & mine)
             if values.size:
                 pool.setdefault((name, world), []).append(values)
                 break
         if stream.shape is None:
             break
+
+
+def _chosen(values: Ints, rows: Flags) -> Ints:
+    """Return the chosen values, as a view where they lie together, as they do in most attempts."""
+    first, count = int(rows.argmax()), int(rows.sum())
+    if bool(rows[first : first + count].all()):
+        return values[first : first + count]
+    return values[rows]
 
 
 def _fast(samples: list[Ints]) -> int:
