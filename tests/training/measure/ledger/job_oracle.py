@@ -150,8 +150,11 @@ def saved_state(job: Job, how: Recording, view: View) -> State:
     state = final_state(job, how, view)
     if job_completed(job, how, view):
         return state
-    shown = [a.restored for a in known_attempts(job, view) if known_state(a, how, view) is not None]
-    return newest_below(state, [*durable(job, how, view), *shown])
+    told = [a for a in known_attempts(job, view) if known_state(a, how, view) is not None]
+    restored = [a.restored for a in told] + [
+        back for a in told for tick, back in a.backs if tick < view.as_of
+    ]
+    return newest_below(state, [*durable(job, how, view), *restored])
 
 
 def chips_at(job: Job, tick: int, how: Recording, view: View) -> int:

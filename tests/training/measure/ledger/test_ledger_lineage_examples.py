@@ -109,3 +109,39 @@ def test_a_job_that_was_started_again_is_not_over(tmp_path: Path) -> None:
     ledger = ledger_of(tmp_path, first, [header(10, pid=2), *marks(10, 2, 3, 4)])
     assert ledger.state == "unknown"
     assert ledger.steps.kept == 4
+
+
+def test_who_saved_a_state_is_where_it_came_from(tmp_path: Path) -> None:
+    """The second attempt ran the same steps later, but only the first one saved step 4."""
+    ledger = ledger_of(
+        tmp_path,
+        [header(pid=1), *marks(0, *range(8)), event("committed", 5, last_step=4)],
+        [header(10, pid=2), *marks(10, *range(9))],
+        [header(20, pid=3), *marks(20, 5, 6), event("process_end", 22)],
+    )
+    assert kept(ledger) == [5, 0, 2]
+
+
+def test_every_rollback_is_on_the_bill_of_the_restart_that_made_it(tmp_path: Path) -> None:
+    """Ten steps; back to 8, one step; back to 3: the first step 8 and 9 went first."""
+    ledger = ledger_of(
+        tmp_path,
+        [header(pid=1), *closed(0, *range(10))],
+        [header(20, pid=2), *closed(20, 8)],
+        [header(30, pid=3), *closed(30, 3), event("process_end", 31)],
+    )
+    assert [i.rework_steps for i in ledger.incidents] == [2, 6]
+    assert [i.rework_ns for i in ledger.incidents] == [2 * S, 6 * S]
+    assert kept(ledger) == [3, 0, 1]
+
+
+def test_a_restart_proves_what_it_restored(tmp_path: Path) -> None:
+    """No checkpoint is on record: what was restored must have been saved, the rest may not be."""
+    ledger = ledger_of(
+        tmp_path,
+        [header(pid=1), *closed(0, *range(10))],
+        [header(20, pid=2), *closed(20, 8, 9, 10)],
+    )
+    assert (ledger.steps.kept, ledger.steps.at_risk) == (11, 3)
+    assert ledger.saved.persistence == "known"
+    assert ledger.saved.last_step == 7
