@@ -120,3 +120,12 @@ def test_a_jump_that_cannot_be_leaves_the_count_as_it_was() -> None:
     with pytest.raises(ValueError, match="steps on one line"):
         reach(progress, story, 99_999_999)
     assert reach(progress, story, 2) == [1]
+
+
+def test_a_part_that_no_step_can_hold_is_refused_and_leaves_nothing_behind() -> None:
+    steps = StepBatch()
+    steps.add(1, seconds=2.0, parts=(("generate", 1.0),))
+    with pytest.raises(ValueError, match="out of range"):
+        steps.add(2, seconds=2.0, parts=(("generate", 9_999_999_999_999_999_999.0),))
+    (item,) = handed(steps)
+    assert item.first.tolist() == [1]

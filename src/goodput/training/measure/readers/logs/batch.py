@@ -71,8 +71,10 @@ class StepBatch:
             ValueError: a number is out of any reason.
         """
         check(step=first + covers, at_ns=at_ns)
-        if not (seconds <= LONGEST_S and data_s <= LONGEST_S and covers <= LARGEST_JUMP):
-            raise ValueError(f"{covers} steps in {seconds} s are out of range")
+        # Parts may be wrong where the whole is not: one damaged digit of a line is enough.
+        longest = max((seconds, data_s, *(part for _, part in parts)))
+        if not (longest <= LONGEST_S and covers <= LARGEST_JUMP):
+            raise ValueError(f"{covers} steps in {longest} s are out of range")
         if data_s or self._data:
             self._data.extend([0.0] * (len(self._first) - len(self._data)))
             self._data.append(data_s)
